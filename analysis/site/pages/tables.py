@@ -310,7 +310,7 @@ def missing(facts: StudyFacts) -> Markup:
         }
         for (machine, kind, reason), cases in found.items()
     ]
-    return html.table(rows)
+    return html.table(rows, numeric=())
 
 
 def _variants_and_cases(cases: Mapping[str, Sequence[str]]) -> Markup:
