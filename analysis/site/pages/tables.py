@@ -315,7 +315,8 @@ def missing(facts: StudyFacts) -> Markup:
 
 def _variants_and_cases(cases: Mapping[str, Sequence[str]]) -> Markup:
     """Folded: a line for each variant with its cases."""
-    lines = (joined(": ", [code(name), "; ".join(of)]) for name, of in cases.items())
+    wrapped = {name: "; ".join(of).replace(",", ", ") for name, of in cases.items()}
+    lines = (joined(": ", [code(name), of]) for name, of in wrapped.items())
     return html.folded(f"{len(cases)} variant{'s' * (len(cases) > 1)}", joined("<br>", lines))
 
 
