@@ -1,4 +1,4 @@
-"""What the compiler's tools say of kernels: resources, and memory accesses of the machine code.
+"""Reports of the compiler's tools on kernels: resources, and memory accesses of the machine code.
 
 python -m analysis.toolchain.reports STUDY VARIANT MODULE OUT    write the accesses as a table
 """
