@@ -4,17 +4,20 @@
 import shlex
 
 from analysis.measure.cpu import LIBRARY
-from analysis.study.source import bindings_files, source_files
+from analysis.study.source import bindings_files, included_files, module_files
+from analysis.toolchain.compile import link_command, object_command
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import is_kept
-from analysis.toolchain.compilers import find_cxx, find_toolchain
+from analysis.toolchain.compilers import SCRATCH, find_cxx, find_toolchain
 from analysis.toolchain.modules import (
     SHARED_BINDINGS,
-    bindings_name,
+    bindings_names,
     bindings_settings,
+    first_twins,
     variant_settings,
 )
 from analysis.toolchain.packages import PACKAGES, package_versions
+from analysis.toolchain.reports import REPORT
 
 CXX = ending_in_one_line(find_cxx)()
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
@@ -24,10 +27,11 @@ CODE_TABLES = [TABLES / name for name in COMPILER_TABLES]
 SUFFIXES = {"resources": ".ptxas.csv", "machine_code": ".sass.csv"}
 """Of tables beside a module. JOIN puts those of all modules together."""
 JOIN = "awk 'FNR > 1 || NR == 1' < /dev/null"
+HAS_LIBFABRIC = not PACKAGES["libfabric"].unmet
 
 
 def is_buildable(variant):
-    return "libfabric" not in variant.needs or not PACKAGES["libfabric"].unmet
+    return HAS_LIBFABRIC or "libfabric" not in variant.needs
 
 
 def modules_of(study):
@@ -53,42 +57,62 @@ def compilers(wildcards):
     return f"{found.nvcc} {found.version}, {found.cxx_version}, {PYTHON}"
 
 
-def compile_command(path, settings):
-    """The command that compiles a file, and the versions of the libraries that it needs."""
-    words = ["-m", "analysis.toolchain.compile", toolchain().nvcc, ARCH, path]
-    words += [settings.to_json()]
-    return shlex.join([PYTHON, *map(str, words)]), package_versions(settings.needs)
-
-
 def variant_of(wildcards):
     return ending_in_one_line(study_of(wildcards).variant)(wildcards.variant)
 
 
-def module_sources(wildcards):
-    files = source_files(study_of(wildcards), variant_of(wildcards))
-    return [path for path in files if path.suffix != ".py"]
+@cache
+def bindings_of(study):
+    return bindings_names(CONFIG.known[study])
 
 
-def source_kilobytes(wildcards):
-    return sum(path.stat().st_size / 1000 for path in module_sources(wildcards))
+@cache
+def twins_of(study):
+    return first_twins(CONFIG.known[study])
 
 
-def bindings_command(wildcards):
+def module_inputs(wildcards):
+    """What a module is made from: its sources and bindings, or an earlier variant's equal module."""
+    folder, name = MODULES / wildcards.study, variant_of(wildcards).name
+    first = twins_of(wildcards.study)[name]
+    if first != name:
+        return [folder / f"{first}{suffix}" for suffix in (".so", REPORT)]
+    bindings = folder / f"{bindings_of(wildcards.study)[name]}.o"
+    return [bindings, *module_files(study_of(wildcards), variant_of(wildcards))]
+
+
+@ending_in_one_line
+def object_words(path, settings, out):
+    return shlex.join(object_command(path, settings, toolchain(), ARCH, out))
+
+
+def bindings_command(wildcards, output):
+    """The command that compiles bindings, and the versions of the libraries that it needs."""
     name = wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
     study = study_of(wildcards)
     settings = bindings_settings(study, study.variant(name) if name else None)
-    return compile_command(study.bindings, settings)
+    command = object_words(study.folder / "bindings.cpp", settings, output[0])
+    return command, package_versions(settings.needs)
 
 
-def module_command(wildcards):
+def module_command(wildcards, input, output):
+    """Commands that make a module and print ptxas's report, and the versions of its libraries."""
     variant = variant_of(wildcards)
-    return compile_command(variant.path, variant_settings(variant))
+    settings = variant_settings(variant)
+    versions = package_versions(settings.needs)
+    if twins_of(wildcards.study)[variant.name] != variant.name:
+        # Not a link: the loader takes two names of one file for one module.
+        return f"cp {input[0]} {output.module} && cat {input[1]}", versions
+    compiled = Path(output.module).with_suffix(".o")
+    objects = [compiled, input[0]]
+    link = link_command(objects, settings, toolchain(), ARCH, output.module)
+    command = object_words(variant.path, settings, compiled)
+    return f"{command} && {shlex.join(link)}", versions
 
 
-def linked_bindings(wildcards):
-    """The object with the bindings that a variant is linked with."""
-    name = bindings_name(study_of(wildcards), variant_of(wildcards))
-    return MODULES / wildcards.study / f"{name}.o"
+def source_kilobytes(wildcards):
+    files = included_files(variant_of(wildcards).path)
+    return sum(path.stat().st_size / 1000 for path in files)
 
 
 @cache
@@ -133,7 +157,6 @@ rule cpu_cache:
 rule bindings:
     input:
         lambda wildcards: bindings_files(study_of(wildcards)),
-        TOOLCHAIN_CODE,
     output:
         MODULES / "{study}" / "{bindings}.o",
     log:
@@ -145,17 +168,15 @@ rule bindings:
         compilers=compilers,
         command=bindings_command,
     shell:
-        "{params.command[0]} {output} 2> {log}"
+        "TMPDIR={SCRATCH:q} {params.command[0]} > {log} 2>&1"
 
 
 rule module:
     input:
-        module_sources,
-        TOOLCHAIN_CODE,
-        bindings=linked_bindings,
+        module_inputs,
     output:
         module=MODULES / "{study}" / "{variant}.so",
-        resources=MODULES / "{study}" / "{variant}.ptxas.csv",
+        report=MODULES / "{study}" / f"{{variant}}{REPORT}",
     log:
         "build/logs/module/{study}/{variant}.log",
     # Large sources take long to compile, so their modules start first.
@@ -166,21 +187,21 @@ rule module:
         compilers=compilers,
         command=module_command,
     shell:
-        "{params.command[0]} {output.module} {input.bindings} 2> {log}"
+        "export TMPDIR={SCRATCH:q}; ({params.command[0]}) > {log} 2>&1 && cp {log} {output.report}"
 
 
-rule machine_code:
+rule reports:
     input:
         sources("analysis/toolchain/__init__.py", "analysis/toolchain/reports.py"),
+        report=MODULES / "{study}" / f"{{variant}}{REPORT}",
         module=MODULES / "{study}" / "{variant}.so",
     output:
-        MODULES / "{study}" / "{variant}.sass.csv",
+        *[MODULES / "{study}" / f"{{variant}}{suffix}" for suffix in SUFFIXES.values()],
     log:
-        "build/logs/machine_code/{study}/{variant}.log",
+        "build/logs/reports/{study}/{variant}.log",
     priority: 1
     shell:
-        "{PYTHON:q} -m analysis.toolchain.reports {wildcards.study} {wildcards.variant}"
-        " {input.module} {output} 2> {log}"
+        "{PYTHON:q} -m analysis.toolchain.reports {input.module} 2> {log}"
 
 
 rule code_table:
