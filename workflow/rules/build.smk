@@ -62,7 +62,7 @@ def variant_of(wildcards):
 
 
 @cache
-def bindings_of(study):
+def names_of_bindings(study):
     return bindings_names(CONFIG.known[study])
 
 
@@ -71,14 +71,23 @@ def twins_of(study):
     return first_twins(CONFIG.known[study])
 
 
+def earlier_twin(wildcards):
+    """The module of an earlier variant, without suffix, that this variant's is equal to, if any."""
+    first = twins_of(wildcards.study)[variant_of(wildcards).name]
+    return MODULES / wildcards.study / first if first != wildcards.variant else None
+
+
+def linked_bindings(wildcards):
+    """The object with the bindings that a variant is linked with."""
+    name = names_of_bindings(wildcards.study)[variant_of(wildcards).name]
+    return MODULES / wildcards.study / f"{name}.o"
+
+
 def module_inputs(wildcards):
-    """What a module is made from: its sources and bindings, or an earlier variant's equal module."""
-    folder, name = MODULES / wildcards.study, variant_of(wildcards).name
-    first = twins_of(wildcards.study)[name]
-    if first != name:
-        return [folder / f"{first}{suffix}" for suffix in (".so", REPORT)]
-    bindings = folder / f"{bindings_of(wildcards.study)[name]}.o"
-    return [bindings, *module_files(study_of(wildcards), variant_of(wildcards))]
+    if twin := earlier_twin(wildcards):
+        return [f"{twin}.so", f"{twin}{REPORT}"]
+    files = module_files(study_of(wildcards), variant_of(wildcards))
+    return [linked_bindings(wildcards), *files]
 
 
 @ending_in_one_line
@@ -86,28 +95,30 @@ def object_words(path, settings, out):
     return shlex.join(object_command(path, settings, toolchain(), ARCH, out))
 
 
-def bindings_command(wildcards, output):
+# Snakemake ignores changes of parameters that depend on inputs or outputs.
+def bindings_command(wildcards):
     """The command that compiles bindings, and the versions of the libraries that it needs."""
-    name = wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
-    study = study_of(wildcards)
-    settings = bindings_settings(study, study.variant(name) if name else None)
-    command = object_words(study.folder / "bindings.cpp", settings, output[0])
-    return command, package_versions(settings.needs)
+    study, name = study_of(wildcards), wildcards.bindings
+    variant = name.removesuffix(SHARED_BINDINGS).removesuffix(".")
+    settings = bindings_settings(study, study.variant(variant) if variant else None)
+    source, out = study.folder / "bindings.cpp", MODULES / study.name / f"{name}.o"
+    return object_words(source, settings, out), package_versions(settings.needs)
 
 
-def module_command(wildcards, input, output):
+def module_command(wildcards):
     """Commands that make a module and print ptxas's report, and the versions of its libraries."""
-    variant = variant_of(wildcards)
-    settings = variant_settings(variant)
-    versions = package_versions(settings.needs)
-    if twins_of(wildcards.study)[variant.name] != variant.name:
+    out = MODULES / wildcards.study / f"{wildcards.variant}.so"
+    if twin := earlier_twin(wildcards):
         # Not a link: the loader takes two names of one file for one module.
-        return f"cp {input[0]} {output.module} && cat {input[1]}", versions
-    compiled = Path(output.module).with_suffix(".o")
-    objects = [compiled, input[0]]
-    link = link_command(objects, settings, toolchain(), ARCH, output.module)
-    command = object_words(variant.path, settings, compiled)
-    return f"{command} && {shlex.join(link)}", versions
+        return f"cp {twin}.so {out} && cat {twin}{REPORT}", {}
+    variant, compiled = variant_of(wildcards), out.with_suffix(".o")
+    settings, objects = variant_settings(variant), [
+        compiled,
+        linked_bindings(wildcards),
+    ]
+    link = link_command(objects, settings, toolchain(), ARCH, out)
+    command = f"{object_words(variant.path, settings, compiled)} && {shlex.join(link)}"
+    return command, package_versions(settings.needs)
 
 
 def source_kilobytes(wildcards):
