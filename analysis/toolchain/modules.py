@@ -104,25 +104,17 @@ def _macros(variant: Variant) -> dict[str, int | str]:
     return {**variant.constants, **variant.options}
 
 
-def bindings_names(study: Study) -> dict[str, str]:
-    """Names, without suffix, of the object files with the bindings of compiled variants:
-    SHARED_BINDINGS, or a name after the first variant with the same separate ones."""
-    names = {bindings_settings(study): SHARED_BINDINGS}
-    return {
-        one.name: names.setdefault(bindings_settings(study, one), f"{one.name}.bindings")
-        for one in study.variants
-        if one.is_compiled
-    }
-
-
-def first_twins(study: Study) -> dict[str, str]:
-    """By compiled variant, the first variant of the study with the same module, often itself."""
-    firsts = dict[tuple[object, ...], str]()
-    return {
-        name: firsts.setdefault((one.path, variant_settings(one), bindings), name)
-        for name, bindings in bindings_names(study).items()
-        for one in [study.variant(name)]
-    }
+def shared_parts(study: Study) -> dict[str, tuple[str, str]]:
+    """What compiled variants share, by variant: the first variant with the same module, often the
+    variant itself; and the name, without suffix, of the object with its bindings, which is
+    SHARED_BINDINGS or named after the first variant with these separate ones."""
+    names, firsts = {bindings_settings(study): SHARED_BINDINGS}, dict[tuple[object, ...], str]()
+    parts = {}
+    for one in (variant for variant in study.variants if variant.is_compiled):
+        name = names.setdefault(bindings_settings(study, one), f"{one.name}.{SHARED_BINDINGS}")
+        made_of = one.path, variant_settings(one), name
+        parts[one.name] = firsts.setdefault(made_of, one.name), name
+    return parts
 
 
 def compile_bindings(

@@ -17,13 +17,12 @@ from analysis.base.errors import HotpathError
 from analysis.study import Study, discover, load_study
 from analysis.study.source import bindings_files
 from analysis.toolchain.modules import (
-    bindings_names,
     compile_bindings,
     compile_module,
-    first_twins,
     load_module,
     load_python,
     module_path,
+    shared_parts,
 )
 from analysis.toolchain.packages import PACKAGES, package_flags, package_versions
 from analysis.toolchain.reports import resources
@@ -81,17 +80,18 @@ def make_study(folder: Path, entries: list[dict[str, Any]], sources: dict[str, s
 
 def test_constants_and_flags_reach_variant_and_bindings(tmp_path: Path) -> None:
     study = make_study(tmp_path / "numbers", ENTRIES, SOURCES)
-    modules, names = {}, bindings_names(study)
+    modules, parts = {}, shared_parts(study)
     for variant in study.variants:
         # Where the pipeline puts them: beside the modules.
-        bindings = tmp_path / "numbers" / f"{names[variant.name]}.o"
+        bindings = tmp_path / "numbers" / f"{parts[variant.name][1]}.o"
         compile_bindings(study, variant, bindings)
         out = module_path(tmp_path, study, variant)
         compile_module(variant, bindings, out)
         assert resources(out) == []
         modules[variant.name] = load_module(tmp_path, study, variant)
     # Only what the bindings read makes them a variant's own.
-    assert [*names.values()] == ["other.bindings", *["bindings"] * 4, *["read.bindings"] * 2]
+    names = [name for _, name in parts.values()]
+    assert names == ["other.bindings", *["bindings"] * 4, *["read.bindings"] * 2]
     numbers = [(module.number(), module.step) for module in modules.values()]
     assert numbers == [(35, 7), (1, 3), (1, 3), (15, 3), (4, 3), (1, 3), (1, 3)]
     assert modules["one"] is not modules["same"] and "one" not in sys.modules
@@ -100,8 +100,8 @@ def test_constants_and_flags_reach_variant_and_bindings(tmp_path: Path) -> None:
 def test_variants_of_one_module_are_compiled_once(tmp_path: Path) -> None:
     study = make_study(tmp_path / "numbers", ENTRIES, SOURCES)
     # "other" differs from "steps" by a constant, "read" from "one" by its bindings.
-    twins = {"same": "one", "again": "read"}
-    assert first_twins(study) == {name: twins.get(name, name) for name in study.variant_names}
+    twins = {name: first for name, (first, _) in shared_parts(study).items() if name != first}
+    assert twins == {"same": "one", "again": "read"}
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import SCRATCH, find_cxx, find_toolchain
 from analysis.toolchain.modules import (
     SHARED_BINDINGS,
-    bindings_names,
     bindings_settings,
-    first_twins,
+    shared_parts,
     variant_settings,
 )
 from analysis.toolchain.packages import PACKAGES, package_versions
@@ -62,24 +61,19 @@ def variant_of(wildcards):
 
 
 @cache
-def names_of_bindings(study):
-    return bindings_names(CONFIG.known[study])
-
-
-@cache
-def twins_of(study):
-    return first_twins(CONFIG.known[study])
+def parts_of(study):
+    return shared_parts(CONFIG.known[study])
 
 
 def earlier_twin(wildcards):
-    """The module of an earlier variant, without suffix, that this variant's is equal to, if any."""
-    first = twins_of(wildcards.study)[variant_of(wildcards).name]
+    """The equal module of an earlier variant, without suffix, or None."""
+    first, _ = parts_of(wildcards.study)[variant_of(wildcards).name]
     return MODULES / wildcards.study / first if first != wildcards.variant else None
 
 
 def linked_bindings(wildcards):
     """The object with the bindings that a variant is linked with."""
-    name = names_of_bindings(wildcards.study)[variant_of(wildcards).name]
+    _, name = parts_of(wildcards.study)[variant_of(wildcards).name]
     return MODULES / wildcards.study / f"{name}.o"
 
 
