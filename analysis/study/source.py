@@ -63,16 +63,17 @@ def bindings_files(study: Study) -> list[Path]:
 
 def _closure(roots: Iterable[Path], repository: Path) -> list[Path]:
     """`roots` and all files that they include or import, each once, in the order of first use."""
-    found: dict[Path, None] = {}
+    is_file: dict[Path, bool] = {}
 
     def add(paths: Iterable[Path]) -> None:
         for path in paths:
-            if path not in found and path.is_file():
-                found[path] = None
-                add(_used_files(path, _text(path), repository))
+            if path not in is_file:
+                is_file[path] = path.is_file()
+                if is_file[path]:
+                    add(_used_files(path, _text(path), repository))
 
     add(roots)
-    return list(found)
+    return [path for path in is_file if is_file[path]]
 
 
 def _text(path: Path) -> str:

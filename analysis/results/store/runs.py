@@ -257,9 +257,14 @@ def read_study(
             refuse(path, error)
 
 
-def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
-    """The runs in a study's folder, newest first."""
-    runs = read_study(folder, study, refuse, ABOUT[:1])
+def read_runs(
+    folder: Path,
+    study: Study | None,
+    refuse: Refuse = ignore,
+    codes: Mapping[str, str] | None = None,
+) -> Iterator[Run]:
+    """The runs in a study's folder, newest first; arguments as of `read_study`."""
+    runs = read_study(folder, study, refuse, ABOUT[:1], codes)
     return (run for run in runs if isinstance(run, Run))
 
 
