@@ -244,8 +244,9 @@ def read_study(
     """The runs and captures in a study's folder, newest first. `refuse` hears also of files that
     belong to none. `codes` are those of the study."""
     good = Counts[str]()
-    codes = codes_of(study) if codes is None else codes
-    for path in reversed(listed(folder)):
+    paths = listed(folder)
+    codes = codes_of(study) if paths and codes is None else codes
+    for path in reversed(paths):
         suffix = path.name.removeprefix(run_of(path))
         try:
             if existing_description(path) == path and suffix in suffixes:
