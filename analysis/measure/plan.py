@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -214,14 +215,14 @@ def pending(
     """Variants with a case in `grid` that fewer than `runs` fresh runs have measured, or skipped
     for a reason that is still valid."""
     lacking = {(v.name, case.id): runs for v in study.variants for case in v.in_grid(grid)}
-    codes = codes_of(study)
+    codes = cache(lambda: codes_of(study))  # slow, and most machines have no run
     unmet = {variant.name: place.unmet(variant) for variant in study.variants}
     for run in place.runs(study, refuse):
         about = run.about
         if GRIDS.index(about.grid) < GRIDS.index(grid):
             continue
         # A need that was not met then may be met now. What a workload skipped stays skipped.
-        fresh = about.fresh(codes)
+        fresh = about.fresh(codes())
         done = {
             cell
             for cell, is_measured in run.cells().items()

@@ -53,7 +53,7 @@ MAX_FILES: Final = 20
 SHAPES: Final = {
     "a round": "build/rounds/<machine>/…/round-00.json",
     "measuring": "results/<machine>/<study>/<run>.csv",
-    "rule `summarise_study`": "build/tables/<study>/summary.csv",
+    "rule `summarise`": "build/summary.csv",
     "rule `charts`": "build/charts/<study>/steps.json",
 }
 """The file in which each process leaves the sample."""

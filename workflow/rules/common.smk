@@ -73,6 +73,9 @@ onstart:
     LOCKS.append(take(Path(".snakemake/hotpath.lock"), holder, refuse_second_run))
     # Programs that read results require their folder, even an empty one.
     RESULTS.mkdir(parents=True, exist_ok=True)
+    # With a limit of jobs per second, Snakemake would look at all waiting jobs again every second,
+    # and once more for each that has ended.
+    workflow.scheduler.job_rate_limiter = None
     # Snakemake lets running jobs finish after an interrupt, and a study takes minutes.
     pass_interrupts_on()
 

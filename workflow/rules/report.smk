@@ -3,8 +3,6 @@
 from importlib.metadata import version
 
 CHARTS = TABLES / "charts"
-ENGINE = [CHARTS / "vega.js"]
-COMMON_CHARTS = CHARTS / "all"
 SAMPLES = TABLES / "samples.parquet"
 # Snakemake deletes a rule's outputs before it runs the rule, so the site itself is no output: the
 # previous one stays until the next is complete.
@@ -32,14 +30,13 @@ rule charts:
         # Tables of studies: outputs of the probe, and published rates of other links.
         sources("tools/**/*.*", "analysis/results/model/*.yaml"),
     output:
-        [directory(CHARTS / study) for study in CONFIG.known],
-        directory(COMMON_CHARTS),
-        ENGINE,
+        # Snakemake hashes all inputs for each output.
+        directory(CHARTS),
         SAMPLES,
     log:
         "build/logs/charts.log",
     params:
-        files=results_digest,
+        files=names_of_inputs,
         # Only a machine that draws charts has these packages.
         versions=lambda wildcards: [version("altair"), version("vl-convert-python")],
     shell:
@@ -51,10 +48,8 @@ rule report:
     input:
         SUMMARY_TABLES,
         CODE_TABLES,
-        ENGINE,
-        COMMON_CHARTS,
+        CHARTS,
         SAMPLES,
-        [CHARTS / study for study in CONFIG.known],
         # Pages offer the samples and show the sources.
         RESULT_FILES,
         STUDIES,
@@ -72,7 +67,7 @@ rule report:
         # Faults of these machines stop the build, except in a quick trial.
         published=[] if IS_SMOKE else CONFIG.published,
         files=lambda wildcards: digest(
-            [*sources("docs/**/*.*"), *STUDIES, results_digest(wildcards)]
+            [*sources("docs/**/*.*"), *STUDIES, names_of_inputs(wildcards)]
         ),
         # A site whose first page was removed is rebuilt, and once more by the next run.
         lost=lambda wildcards: WHOLE_SITE.exists()

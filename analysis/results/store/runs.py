@@ -244,8 +244,9 @@ def read_study(
     """The runs and captures in a study's folder, newest first. `refuse` hears also of files that
     belong to none. `codes` are those of the study."""
     good = Counts[str]()
-    codes = codes_of(study) if codes is None else codes
-    for path in reversed(listed(folder)):
+    paths = listed(folder)
+    codes = codes_of(study) if paths and codes is None else codes
+    for path in reversed(paths):
         suffix = path.name.removeprefix(run_of(path))
         try:
             if existing_description(path) == path and suffix in suffixes:
@@ -257,9 +258,14 @@ def read_study(
             refuse(path, error)
 
 
-def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
-    """The runs in a study's folder, newest first."""
-    runs = read_study(folder, study, refuse, ABOUT[:1])
+def read_runs(
+    folder: Path,
+    study: Study | None,
+    refuse: Refuse = ignore,
+    codes: Mapping[str, str] | None = None,
+) -> Iterator[Run]:
+    """The runs in a study's folder, newest first; arguments as of `read_study`."""
+    runs = read_study(folder, study, refuse, ABOUT[:1], codes)
     return (run for run in runs if isinstance(run, Run))
 
 

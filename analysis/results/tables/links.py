@@ -1,9 +1,8 @@
 """The link of every machine, fitted to samples of the studies that calibrate it, and its
-predictions: build/links.json, model.csv and model_parameters.csv."""
+predictions: build/model.csv and model_parameters.csv."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping
@@ -15,20 +14,18 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import UNFORESEEN, in_words
-from analysis.base.files import write_whole
 from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import terms
 from analysis.results.model.fit import FITTED, fit, held_back
-from analysis.results.model.terms import ABOUT, METRIC, NAMES, TERMS
+from analysis.results.model.terms import ABOUT, METRIC, TERMS
 from analysis.results.store.records import Counter
 from analysis.results.store.runs import codes_of
 from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
 from analysis.results.tables.summary import summarise
-from analysis.study import Study, calibrating, discover
+from analysis.study import Study, calibrating
 from analysis.study.access import access_of
 from analysis.study.claims.claim import still_named
 
@@ -36,18 +33,6 @@ Fits: TypeAlias = dict[str, pd.DataFrame | str]
 """The table of `fit` of every calibrated machine, or why it failed."""
 
 COUNT_COLUMNS: Final = [*CELL, "metric", "counted", "named", "stale"]
-
-
-def fits_text(fits: Fits) -> str:
-    """The fits as JSON, which keeps every figure exactly."""
-    found = {m: fit if isinstance(fit, str) else fit.to_dict("list") for m, fit in fits.items()}
-    return json.dumps(found, indent=1) + "\n"
-
-
-def read_fits(path: Path) -> Fits:
-    """The fits in a file of `fits_text`."""
-    found = json.loads(path.read_text()).items()
-    return {m: fit if isinstance(fit, str) else pd.DataFrame(fit, NAMES) for m, fit in found}
 
 
 def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
@@ -163,15 +148,3 @@ def counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
         about = still_named(taken.variant.bounds, study.bounds), not taken.is_fresh
         rows += [(*key, *cell, total, *about) for cell, total in totals.items()]
     return pd.DataFrame(rows, columns=COUNT_COLUMNS)
-
-
-def main() -> None:
-    parser = program("analysis.results.tables.links", __doc__)
-    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
-    parser.add_argument("--out", type=Path, required=True, help="where the parameters go")
-    arguments = parser.parse_args()
-    write_whole(arguments.out, fits_text(collect_fits(arguments.results, discover())))
-
-
-if __name__ == "__main__":
-    fail_in_one_line(main)

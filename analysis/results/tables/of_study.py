@@ -1,7 +1,4 @@
-"""Make the tables of one study or, without its name, put those of all studies together.
-
-python -m analysis.results.tables.of_study [STUDY] --results DIR --links FILE --out DIR
-"""
+"""Make the tables of every study from its results, and put them together."""
 
 from __future__ import annotations
 
@@ -14,15 +11,16 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
+from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import UNFORESEEN, error_of, in_words
 from analysis.base.files import write_all
+from analysis.base.processes import forked_map
 from analysis.results.collect import Collected, collect
 from analysis.results.store.runs import listed, machines
 from analysis.results.tables import links, ratios, summary
 from analysis.results.tables.claims import claim_tables
 from analysis.results.tables.rows import TABLES
-from analysis.study import Study, discover, find_study
+from analysis.study import Study, discover
 
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
@@ -111,21 +109,17 @@ def put_together(
 
 def main() -> None:
     parser = program("analysis.results.tables.of_study", __doc__)
-    add = parser.add_argument
-    add("study", nargs="?", help="by default all studies, whose tables are in --out/tables")
-    add("--results", type=existing_folder, required=True, help="measured results")
-    add("--links", type=existing_file, help="parameters of every machine")
-    add("--out", type=Path, required=True, help="where the tables go")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
     arguments = parser.parse_args()
-    fits = links.read_fits(arguments.links) if arguments.links else {}
-    if arguments.study:
-        studies = {arguments.study: find_study(arguments.study)}
-        texts = study_tables(arguments.results, arguments.study, studies, fits)
-        write_all({arguments.out / file: text for file, text in texts.items()})
-        return
-    folder, files = arguments.out / "tables", [*(f"{name}.csv" for name in TABLES), REFUSED]
-    known = {study: {f: (folder / study / f).read_text() for f in files} for study in discover()}
-    for path, reason in put_together(known, fits, arguments.results, arguments.out).items():
+    results, studies = arguments.results, discover()
+    fits = links.collect_fits(results, studies)
+
+    def texts(name: str) -> dict[str, str]:
+        return study_tables(results, name, studies, fits if studies[name].has_link else {})
+
+    known = dict(zip(studies, forked_map(texts, studies), strict=True))
+    for path, reason in put_together(known, fits, results, arguments.out).items():
         print(f"warning: {path} is left out: {reason}")
 
 

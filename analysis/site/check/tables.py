@@ -214,8 +214,11 @@ def _beaten_ceilings(known: _Known) -> Iterator[Fault]:
     """Fresh times that beat a ceiling of their variant, for which study.yaml gives no reason. Not
     by the device time of copies alone."""
     cells = {*known.fresh[[*CELL, "metric"]].itertuples(index=False, name=None)}
+    ratios = known.inputs.tables["ratios"]
     for study in known.inputs.studies.values():
-        for row in StudyFacts(known.inputs, study).ratios.values():
+        ceilings = [one.name for one in study.with_role("ceiling")]
+        inputs = known.inputs.with_tables(ratios=ratios[ratios["against"].isin(ceilings)])
+        for row in StudyFacts(inputs, study).ratios.values():
             variant = study.variant(row.variant)
             ceiling = next((c for c in study.ceilings_of(variant) if c.name == row.against), None)
             if ceiling is None or ceiling.name in variant.beats:

@@ -21,6 +21,7 @@ from analysis.results.store.published import NOTHING, load_published
 from analysis.results.store.runs import (
     PUBLISHED,
     Capture,
+    codes_of,
     described,
     listed,
     machines,
@@ -32,7 +33,6 @@ from analysis.results.store.runs import (
 from analysis.results.store.samples import SAMPLE_TYPES as SAMPLE_TYPES
 from analysis.results.tables.rows import TABLES, ParameterRow, SummaryRow, read_table, rows_of
 from analysis.study import Study
-from analysis.study.source import fingerprint
 from analysis.toolchain.reports import MACHINE_CODE, RESOURCES
 
 VariantKey = tuple[str, str, str]
@@ -127,6 +127,11 @@ class Inputs:
         return replace(self, tables={**self.tables, **tables})
 
     @cached_property
+    def codes(self) -> Mapping[str, Mapping[str, str]]:
+        """The hash of the code of each variant, by study."""
+        return {name: codes_of(study) for name, study in self.studies.items()}
+
+    @cached_property
     def runs_of(self) -> Mapping[VariantKey, list[RunFile]]:
         """The runs of each measured variant, oldest first."""
         found: dict[VariantKey, list[RunFile]] = {}
@@ -141,15 +146,17 @@ class Inputs:
         known = self.studies.get(study)
         if known is None or variant not in known.variant_names:
             return []
-        now = fingerprint(known, known.variant(variant))
-        return [run for run in self.runs_of.get(key, []) if run.fresh({variant: now})]
+        now = {variant: self.codes[study][variant]}
+        return [run for run in self.runs_of.get(key, []) if run.fresh(now)]
 
     def samples(self) -> pd.DataFrame:
         """All samples, a row each: machine, then the columns of SAMPLE_TYPES."""
         runs = [
             frame(one.rows).assign(machine=machine, study=study, run=one.about.run)
             for machine, study in sorted({key[:2] for key in self.runs_of})
-            for one in read_runs(self.results / machine / study, self.studies.get(study))
+            for one in read_runs(
+                self.results / machine / study, self.studies.get(study), codes=self.codes.get(study)
+            )
         ]
         columns = ["machine", *SAMPLE_TYPES]
         return pd.concat(runs)[columns] if runs else pd.DataFrame(columns=columns)

@@ -25,8 +25,10 @@ from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.facts.links import Chip, chips
 from analysis.site.facts.points import points_table
 from analysis.study import Case, Study, Variant, parse_case
-from analysis.study.source import fingerprint, source_files
+from analysis.study.source import source_files
 
+Kernels = Mapping[str, list[dict[Any, Any]]]
+"""Rows of a table of the compiler's tools, by variant."""
 WHOLE: Final = ("gpu_time", "host_time")
 """Clocks that every study means alike: until the operation is complete."""
 
@@ -119,7 +121,7 @@ class StudyFacts:
         deliver different bytes."""
         table = self.table("ratios")
         by_rate = pd.DataFrame(
-            [*map(self._by_rate, rows_of(table, RatioRow))], columns=table.columns
+            [vars(self._by_rate(row)) for row in rows_of(table, RatioRow)], columns=table.columns
         )
         return {
             (row.machine, row.variant, row.against, row.case, row.metric): row
@@ -203,8 +205,9 @@ class StudyFacts:
 
     def capture(self, machine: str, variant: Variant, kind: str) -> Capture:
         """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
-        key, now = (machine, self.study.name, variant.name), fingerprint(self.study, variant)
-        taken = taken_of(self.inputs.captures, key, kind, now)
+        code = self.inputs.codes[self.study.name][variant.name]
+        key = machine, self.study.name, variant.name
+        taken = taken_of(self.inputs.captures, key, kind, code)
         if taken is None:
             return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
         if not taken.is_captured:
@@ -216,10 +219,20 @@ class StudyFacts:
         """The files of the repository that the variant's own includes or imports, at any depth."""
         return [file for file in source_files(self.study, variant) if file != variant.path]
 
-    def kernels(self, table: pd.DataFrame, variant: str) -> list[dict[Any, Any]]:
-        """The rows of the variant's kernels in a table of the compiler's tools."""
-        of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
-        return table[of_variant].drop_duplicates(["arch", "kernel"]).to_dict("records")
+    @cached_property
+    def resources(self) -> Kernels:
+        """Registers and memory of kernels, by RESOURCES."""
+        return self._kernels(self.inputs.resources)
+
+    @cached_property
+    def machine_code(self) -> Kernels:
+        """Loads and stores of kernels, by MACHINE_CODE."""
+        return self._kernels(self.inputs.machine_code)
+
+    def _kernels(self, table: pd.DataFrame) -> Kernels:
+        rows = table[table["study"] == self.study.name]
+        rows = rows.drop_duplicates(["variant", "arch", "kernel"])
+        return {str(name): of.to_dict("records") for name, of in rows.groupby("variant")}
 
 
 def figures(facts: StudyFacts, *metrics: str) -> pd.DataFrame:

@@ -63,8 +63,8 @@ def prose(text: str) -> Markup:
 def element(name: str, *content: object, **attributes: str) -> Markup:
     """An element with its content; `class_` is the attribute `class`, `data_x` is `data-x`."""
     named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
-    given = joined("", (Markup(' {}="{}"').format(*pair) for pair in named.items()))
-    return Markup("<{0}{1}>{2}</{0}>").format(name, given, joined("", content))
+    given = "".join(f' {key}="{escape(value)}"' for key, value in named.items())
+    return Markup(f"<{name}{given}>{joined('', content)}</{name}>")
 
 
 def code(text: object) -> Markup:
@@ -101,7 +101,7 @@ def gap(text: object) -> Markup:
 
 def joined(separator: str, parts: Iterable[object]) -> Markup:
     """`parts` in one line, `separator` between them."""
-    return Markup(separator).join(Markup("{}").format(part) for part in parts)
+    return Markup(separator).join(map(escape, parts))
 
 
 def folded(summary: object, content: object) -> Markup:

@@ -14,8 +14,10 @@ from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxEr
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
 
 from analysis.base.errors import UNFORESEEN, HotpathError, UnforeseenError
+from analysis.base.processes import forked_map
 from analysis.site.pages.macros import MACROS
 from analysis.site.pages.page import Page
 from analysis.site.pages.staging import Staged
@@ -29,11 +31,23 @@ class MacrosPlugin(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
 
     def __init__(self, staged: Staged) -> None:
         self._staged = staged
+        self._rendered: dict[str, str] = {}
+
+    def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> None:
+        """Renders all pages, in several processes as that takes most of the time of a site."""
+        pages = [file.page for file in files.documentation_pages()]
+        texts = forked_map(lambda page: self._render(page, config), pages)
+        self._rendered = dict(zip((page.url for page in pages if page), texts, strict=True))
 
     def on_page_markdown(
         self, markdown: str, *, page: Any, config: MkDocsConfig, files: Files
     ) -> str:
         """The Markdown with the output of the macros."""
+        return self._rendered[page.url]
+
+    def _render(self, page: Any, config: MkDocsConfig) -> str:
+        page.read_source(config)
+        markdown: str = page.markdown
         if not page.meta.get("render_macros", True):
             return markdown
         known = Page(self._staged, page.url, Path(config.site_dir), config.extra)

@@ -151,7 +151,7 @@ def highlighted(text: str, language: str = "diff") -> Markup:
 
 def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Registers and memory of the variant's kernels, by the compiler's report."""
-    for kernel in facts.kernels(facts.inputs.resources, variant.name):
+    for kernel in facts.resources.get(variant.name, ()):
         yield {
             "kernel": code(kernel_name(kernel["kernel"])),
             "for": kernel["arch"],
@@ -164,7 +164,7 @@ def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object
 def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Loads and stores of the kernels beside those of the variant before."""
     for name in filter(None, (variant.after, variant.name)):
-        for kernel in facts.kernels(facts.inputs.machine_code, name):
+        for kernel in facts.machine_code.get(name, ()):
             if reason := kernel["reason"]:
                 yield {"variant": code(name), "kernel": f"could not be read: {reason}"}
                 continue
