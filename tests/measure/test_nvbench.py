@@ -17,11 +17,12 @@ from analysis.measure.cell import Cell, Operation, PythonLauncher
 from analysis.measure.nvbench import run_under_nvbench
 from analysis.measure.profile import ncu
 from analysis.measure.profile.session import normalised
-from tests.captured import REAL
 from tests.repository import STUDIES
 from tests.synthetic import COPY
 
 WARPS = COPY.variant("warps")
+REPORT = Path(__file__).with_name("h100_gather.ncu.csv").read_text()
+"""Of Nsight Compute on variants of the gather."""
 
 
 def test_device_times_are_assigned_to_their_cells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,13 +106,13 @@ def values(text: str) -> dict[str, dict[str, float]]:
 
 
 def test_a_report_of_the_profiler_is_read_as_far_as_it_has_values() -> None:
-    found = values(REAL)
+    found = values(REPORT)
     assert found and set(found) <= set(CASES)
     for counted in found.values():
         assert counted["gpu__time_duration.sum"] > 0
         assert counted["launch__registers_per_thread"].is_integer()
         assert set(counted) <= set(ncu.METRICS)
-    lines = REAL.splitlines()
+    lines = REPORT.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
     header, units, row, *_ = lines[start:]
     fields = row.split('","')

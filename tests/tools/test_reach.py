@@ -145,6 +145,14 @@ def test_a_mistaken_argument_is_one_line(words: list[str], said: str) -> None:
     assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"error: {said}\n")
 
 
+@pytest.mark.parametrize("words", ["pin --gib", "gather --row-bytes 7", "copy_pieces -x"])
+def test_a_mistaken_argument_of_a_recipe_is_one_line(words: str) -> None:
+    name, *arguments = words.split()
+    refused = output(emulated(name), *arguments)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert re.fullmatch(r"error: \w+: expected .* got '.*'\n", refused.stderr)
+
+
 def test_pages_explain_every_line_and_key() -> None:
     page = (ROOT / "docs" / "test_my_machine.md").read_text()
     contract = (ROOT / "docs" / "contract.md").read_text().partition("## The probe")[2]

@@ -98,7 +98,7 @@ def complete(copy: Path, running: subprocess.Popen[bytes], after: str = "") -> N
 @pytest.mark.parametrize(
     ("program", "trials", "seed"),
     [
-        ("analysis.measure", 4, 1),
+        pytest.param("analysis.measure", 4, 1, marks=pytest.mark.long),
         pytest.param("snakemake", 2, 2, marks=pytest.mark.long),
         pytest.param("snakemake", 300, 3, marks=pytest.mark.exhaustive),
     ],

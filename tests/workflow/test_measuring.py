@@ -18,7 +18,6 @@ from tests.workflow.pipeline import (
     SETTINGS,
     add_modules,
     copy_of_pipeline,
-    snakemake,
     succeed,
 )
 
@@ -149,19 +148,3 @@ def test_a_site_without_its_first_page_is_published_again(tmp_path: Path) -> Non
     (copy / "site" / "index.html").unlink()
     succeed(copy)
     assert (copy / "site" / "index.html").exists()
-
-
-def test_a_wrong_output_fails_every_time_until_it_is_mended(copy: Path) -> None:
-    source = copy / "kernels" / "calls" / "python.py"
-    text = source.read_text()
-    source.write_text(f"{text}\n\ndef call(calls: int) -> int:\n    return 0\n")
-    for times in (1, 2):
-        failed = snakemake(copy, "measure")
-        expected = "error: calls: wrong output of again, python; marked failed in the results"
-        assert failed.returncode and expected in failed.stdout.splitlines(), failed.stdout
-        assert failed.stdout.count("calls: round") == ROUNDS * (times == 1)
-    source.write_text("def call(:\n")
-    (line,) = re.findall("^error: calls: .*", snakemake(copy, "measure").stdout, re.MULTILINE)
-    assert "invalid syntax (python.py, line 1)" in line
-    source.write_text(text)
-    assert "Measuring" not in planned(copy)

@@ -18,16 +18,7 @@ from analysis.site.facts.inputs import load_inputs
 from analysis.site.pages import __main__ as report
 from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
-from tests.synthetic import (
-    RUN,
-    add_run,
-    files_of,
-    name_of,
-    plausible,
-    provenance_of,
-    samples_of,
-    write_machine,
-)
+from tests.synthetic import RUN, files_of, name_of, plausible, samples_of, write_machine, write_run
 
 
 def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
@@ -53,13 +44,11 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
         run = f"2026-01-0{day}T00:00:00Z"
         made = samples_of(study, v1, run=run)
         jumping = [replace(one, value=(one.value or 0) * (6 if day == 4 else 1)) for one in made]
-        noted = provenance_of(study, v1, run=run) | {"disturbed": [note]}
-        add_run(results, "whole-box", "copy", v1.name, jumping, noted)
+        write_run(results, "whole-box", study, jumping, disturbed=[note])
     skipped = rows_without_value(study, v3, "skipped", "needs sm_999 <or later>")
     failed = rows_without_value(study, v4, "failed", "illegal address")  # in one round of several
     failed += [one for one in samples_of(study, v4, rounds=8) if one.round]
-    for variant, rows in ((v3, skipped), (v4, failed)):
-        add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
+    write_run(results, "whole-box", study, [*skipped, *failed])
     (torn,) = files_of(results, "torn-box", "copy")
     torn.write_text(torn.read_text() + "\n")
     v2.path.write_text(v2.path.read_text() + "\nint later_than_the_results;\n")

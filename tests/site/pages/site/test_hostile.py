@@ -22,7 +22,7 @@ from tests.results.store.hostile import (
 )
 from tests.roots import build, make_root, rows_without_value
 from tests.site.pages.site.visit import OPEN_SECTIONS, TIMEOUT_MS
-from tests.synthetic import add_run, provenance_of, set_capture
+from tests.synthetic import set_capture, write_run
 
 RECORDER = """
 window.ran = [];
@@ -62,8 +62,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for variant in study.variants:
         status = {"python": "failed"}.get(variant.name, "skipped")
         rows = rows_without_value(study, variant, status, PAYLOAD)
-        provenance = provenance_of(study, variant)
-        add_run(results, "skipped-box", "calls", variant.name, rows, provenance)
+        write_run(results, "skipped-box", study, rows)
     for kind in CAPTURE_KINDS:
         refused = {"status": f"not captured: {PAYLOAD}"}
         names = dict.fromkeys(study.variant_names, refused)
