@@ -89,7 +89,7 @@ def test_rings_with_room_for_three_pieces_turn(
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["pack", "request", "miss", "tune"])
-def test_sanitizers_find_nothing(tmp_path: Path, how: str) -> None:
+def test_sanitizers_find_nothing_in_packing(tmp_path: Path, how: str) -> None:
     small = changed_kernels(tmp_path, RING, PIECES, MISSES)
     assert ran(how, small, "-fsanitize=thread", "-fno-sanitize-recover=all") == ""
 
