@@ -90,19 +90,6 @@ def test_a_run_measures_every_cell_of_every_round(
     assert stages and stages.start > 0 and 0 <= stages.recorded <= stages.timing
 
 
-def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: Place) -> None:
-    study = write_study(tmp_path / "gpu_only", {"name": "one", "needs": ["gpu"]})
-    run(plan_of(study, place))
-    assert only_run(place, study).about.rounds == 0
-    assert pending(study, place, "default") == []
-    # On a machine that has one now, the reason is outdated.
-    assert pending(study, replace(place, gpus=[GPU]), "default") == [*study.variants]
-    refusing = write_study(tmp_path / "refusing", {"name": "refuses"})
-    replace_in(refusing.folder / "refuses.py", "LARGEST = 8", "LARGEST = 0")
-    run(plan_of(refusing, place))
-    assert {row.round for row in only_run(place, refusing).rows} == {0}
-
-
 EXIT = "import os, time; os.fork() or time.sleep(60); os._exit(7)"
 """Leaves a child that holds what it had open."""
 HANG = "import signal; signal.pause()"

@@ -9,7 +9,6 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.toolchain.modules import load_python
-from kernels.common import large_pool
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound, draw_few
 from tests.kernels.cuda import Cuda
@@ -32,17 +31,6 @@ def launched(name: str, **values: Any) -> Any:
     operation.poison()
     operation.launch(CALLER)
     return operation
-
-
-@pytest.mark.parametrize("name", ["pulled", "four_links", "two_links_apart", "to_host"])
-def test_shares_of_a_launch_follow_each_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (load_python(STUDIES["peers"], "pools"), large_pool):
-        monkeypatch.setattr(module, "TILE", MIB // 2 + 16)
-    operation = launched(name, rows=300)
-    assert operation.check() is None
-    ends = [part.begin + part.rows for part in operation.module.parts]
-    assert [part.begin for part in operation.module.parts] == [0, *ends[:-1]]
-    assert ends[-1] == 300
 
 
 def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked() -> None:

@@ -80,14 +80,6 @@ def test_times_are_those_of_a_second_computation(access: Access, expected: float
     assert seconds(access, KNOWN) == pytest.approx(expected, rel=1e-8)
 
 
-def test_cases_and_sets_of_parameters_are_predicted_at_once() -> None:
-    accesses = [gather(2**35), rows(656)]
-    sets = [KNOWN, replace(KNOWN, link_rate=4e10, start_up=1e-3)]
-    work = np.array([work_of(access, SMS) for access in accesses])
-    found = predicted_seconds(work, np.array([by.values() for by in sets]))
-    assert found.tolist() == [[seconds(access, by) for access in accesses] for by in sets]
-
-
 LINKS = {link.title: link for link in hardware.read_links()}
 OWN = LINKS["PCIe 5.0 x16"]
 
