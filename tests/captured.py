@@ -1,7 +1,5 @@
 """A repository with captures: counters and timelines, fresh, stale and rejected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

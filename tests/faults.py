@@ -3,8 +3,6 @@
 python -m tests.faults --only allocator --jobs 2
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

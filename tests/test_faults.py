@@ -1,7 +1,5 @@
 """The list of faults is in step with the code, and the tests find each of them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

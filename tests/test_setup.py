@@ -1,7 +1,5 @@
 """The set-up of a fresh machine and of the container, and the hooks of contributors."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

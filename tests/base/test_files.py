@@ -1,7 +1,5 @@
 """Files that change in one step, records in CSV files, and locks."""
 
-from __future__ import annotations
-
 import os
 import stat
 from dataclasses import dataclass

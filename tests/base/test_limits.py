@@ -1,7 +1,5 @@
 """CPU time and memory that a process may use, in made-up control groups, and the choice of GPUs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

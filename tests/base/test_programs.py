@@ -1,7 +1,5 @@
 """Programs: messages when they cannot continue, processes that end together, parallel maps."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

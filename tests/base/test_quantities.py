@@ -1,7 +1,5 @@
 """Numbers with their units, as pages show them, and the arithmetic of study.yaml."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Made-up results of any study, with a value of every metric in every case."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import replace
 from pathlib import Path

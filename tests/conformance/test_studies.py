@@ -1,7 +1,5 @@
 """Every study's kernels as a compiler makes them, and every key that its description defines."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

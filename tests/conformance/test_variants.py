@@ -1,7 +1,5 @@
 """Every variant that can be launched without a GPU: bound to host memory, launched, checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Host code of variants, linked with a CUDA runtime that has no GPU."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """The rows that launches read: in their pool, distinct, in order or in runs, as the study says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures that studies compute for their charts and tables, from a few made-up times."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

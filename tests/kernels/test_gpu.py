@@ -1,7 +1,5 @@
 """Only a GPU can show that kernels are right: all variants in small cases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results of other machines: of a node without a network, and of the nodes of a cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

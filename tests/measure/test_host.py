@@ -1,7 +1,5 @@
 """The host: its speed, its other load, its description, its lock, and the commit of the code."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

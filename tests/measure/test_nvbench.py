@@ -1,7 +1,5 @@
 """Device times from NVBench, reports of Nsight Compute, and timelines of CUPTI."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plans: where a study is measured, needs that are met there, and variants that are pending."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

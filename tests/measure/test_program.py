@@ -1,8 +1,6 @@
 """The command: what a crash, a full disk, an edit or a bad variant costs. The command for one
 variant."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -1,7 +1,5 @@
 """GPUs that do not answer every query of NVML, as under WSL, on consumer cards and vGPUs."""
 
-from __future__ import annotations
-
 import csv
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """One round: its order, the number of times per cell, and the steps before each time."""
 
-from __future__ import annotations
-
 import gc
 import re
 import weakref

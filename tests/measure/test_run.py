@@ -1,7 +1,5 @@
 """Runs of host code: all rounds, rounds that fail or are disturbed, and what is published."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

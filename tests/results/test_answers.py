@@ -1,7 +1,5 @@
 """The rule of every answer, the spans in which the browser looks one up, summaries and scores."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

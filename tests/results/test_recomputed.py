@@ -2,8 +2,6 @@
 that the tables use but those of statistics. Made-up results have everything that results can have.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """Tables of made-up results: fits and predictions, and what is left out."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

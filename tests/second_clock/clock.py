@@ -5,8 +5,6 @@ second clock, a plain C++ and CUDA program, shares no code with them. Both time 
 modules, bound by the same workload, in one visit of one process.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import statistics

@@ -1,7 +1,5 @@
 """Packages of operators that engines ship: their releases, in the hash and as a reason to skip."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,8 +1,6 @@
 """Edits that make a result stale: those of tokens, flags and constants, and no others. What studies
 import."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 The folder `root` holds its studies, their pages and what was published of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import zlib

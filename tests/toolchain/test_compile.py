@@ -1,8 +1,6 @@
 """Modules of made-up studies with their flags, constants and packages; Python as a package; what
 a change compiles again."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

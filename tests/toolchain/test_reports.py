@@ -1,7 +1,5 @@
 """What the assembler and the disassembler say of kernels, and the tables that are kept of it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

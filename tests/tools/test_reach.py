@@ -1,7 +1,5 @@
 """tools/reach.cu: size, warnings, fit, order of reads, and its two outputs."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

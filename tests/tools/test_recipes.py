@@ -1,7 +1,5 @@
 """The recipes of tools/: their programs with kernels that run on the host, and on a GPU."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Machines of a cluster are measured in trees of their own and published together."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """What a run prints: one error for invalid settings, targets, folders and GPUs, and nothing starts;
 few lines of progress, and each failure once."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

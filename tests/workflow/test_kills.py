@@ -1,7 +1,5 @@
 """After any process of a measurement is killed, the same command completes the measurement."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """The pipeline measures missing and stale results, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Memory that studies share: allocated, pinned, compared and freed."""
 
-from __future__ import annotations
-
 import mmap
 from pathlib import Path
 

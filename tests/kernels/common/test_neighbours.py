@@ -1,7 +1,5 @@
 """The kernel beside the gather, on a GPU whose clock only work moves."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any

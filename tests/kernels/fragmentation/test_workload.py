@@ -1,7 +1,5 @@
 """The patterns of fragmentation, and their replays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Only a GPU can show that kernels keep the state of a hot set right over many steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace

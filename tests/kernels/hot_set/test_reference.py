@@ -1,7 +1,5 @@
 """The reference, policies and traces against plain models, and the check of a variant's state."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Launches of several GPUs with kernels on the CPU: every byte that arrives, and failures."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Who moves which rows, what runs beside them, and all-reduces."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

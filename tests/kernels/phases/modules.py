@@ -1,7 +1,5 @@
 """Variants of allocators over simulated memory: as Python modules, and in a native driver."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The phases of the write-up keep their rules and defects; later steps; tapes and their replay."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recordings of PyTorch's memory from other people, and their replay."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Allocators under random actions: of one thread, and with streams that lag, end and return, with
 captures and with a refusing driver."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

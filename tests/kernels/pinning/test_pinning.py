@@ -1,7 +1,5 @@
 """Pinning on a CUDA runtime without a GPU: registrations, copies over their borders, neighbours."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The host code of packing and sharing, with a CUDA runtime that does everything late."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The gather from a pool: the rows of launches, the one pool of a process, pauses, arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

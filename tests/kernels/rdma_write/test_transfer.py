@@ -1,7 +1,5 @@
 """Transfers over the real libfabric: every byte, times, and failures of peers."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Processes with an allocator each, and their answers to a cell, compared with PyTorch's."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Where the reads of a launch go, and the pools that they read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The link model: times that a second program computed, sector by sector; other links; fits to
 noisy times, with outliers and without data; and the cases that are held back from a fit."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, fields, replace
 from typing import Any
 from unittest.mock import patch

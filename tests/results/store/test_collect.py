@@ -1,7 +1,5 @@
 """Samples of all machines as one table, with stale ones, and the runs that measuring deletes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

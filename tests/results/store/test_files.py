@@ -1,7 +1,5 @@
 """Files of samples and of published figures: read as written, refused by line and column."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Invalid results, by mistake or intent: only their run is left out, by name and in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

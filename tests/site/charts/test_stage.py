@@ -1,7 +1,5 @@
 """Charts: what common ones draw, and each as a specification with its data, and pictures of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Faults of pages: gaps, captions of what is not drawn, two values of one figure."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

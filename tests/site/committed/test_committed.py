@@ -1,7 +1,5 @@
 """All committed results: their files, and what pages make of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path

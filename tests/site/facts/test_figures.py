@@ -1,8 +1,6 @@
 """Figures and points of a study: rates, shares, verdicts and intervals; and its machines, compared
 and in the order of their evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Results that charts and pages cannot be made of: only those of their machine are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch

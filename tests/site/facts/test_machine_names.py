@@ -1,7 +1,5 @@
 """Names of machines on pages, from their descriptions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

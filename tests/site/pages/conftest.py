@@ -1,7 +1,5 @@
 """A machine with one variant of each verdict, and pages around it, for all tests of pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

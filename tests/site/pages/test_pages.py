@@ -1,7 +1,5 @@
 """Whole sites from missing, stale, skipped or rejected results."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Tables of a study's results, its sources and its claims, as its page shows them."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A small study with claims, samples and published figures, and its verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

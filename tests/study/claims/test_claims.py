@@ -1,7 +1,5 @@
 """Verdicts of every kind of comparison on files of results, which runs judge, and what cannot."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """The built site in a browser: search, folds, charts and their addresses, the explorer, the ledger,
 print, and readers without scripts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Malicious results: the site is built, and none of their code runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
