@@ -56,9 +56,7 @@ def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("python", ["/nonexistent", "/tmp", "/bin/false", "/bin/echo", "/bin/true"])
 @pytest.mark.parametrize(("script", "expected"), [("run", "3.11 to 3.13"), ("offline", "3.12")])
-def test_a_python_that_is_none_is_one_line(
-    tmp_path: Path, script: str, expected: str, python: str
-) -> None:
+def test_no_python_is_one_line(tmp_path: Path, script: str, expected: str, python: str) -> None:
     (tmp_path / "env").mkdir()
     (tmp_path / "env" / "python").write_text("3.12\n")
     done = ran(tmp_path, script, "name", PYTHON=python)

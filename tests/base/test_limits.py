@@ -9,12 +9,7 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import open_gpus, show_only
-from analysis.base.limits import (
-    allowed_cores,
-    cpu_quota,
-    parse_cpu_list,
-    throttled_periods,
-)
+from analysis.base.limits import allowed_cores, cpu_quota, parse_cpu_list, throttled_periods
 from tests.limited import QUOTAS
 from tests.nvml import Device, fail, install
 

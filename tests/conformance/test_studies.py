@@ -36,9 +36,7 @@ GPU = Gpu(handle=None, name="", uuid="", index=0, arch="sm_90", pci_bus_id="")
 
 @pytest.mark.parametrize("arch", ARCHS)
 @EVERY_KERNEL
-def test_every_kernel_builds_for_the_architecture_without_spills(
-    study: Study, variant: Variant, arch: str
-) -> None:
+def test_every_kernel_builds_without_spills(study: Study, variant: Variant, arch: str) -> None:
     least = [int(need[3:].rstrip("a")) for need in variant.needs if need.startswith("sm_")]
     if int(arch[3:]) < max(least, default=0):
         pytest.skip(f"needs {variant.needs}")

@@ -46,7 +46,7 @@ def hot_set(folder: Path, seconds: Mapping[tuple[str, int], float]) -> StudyFact
 @pytest.mark.parametrize(
     ("all_rows", "expected"), [(15e-6, "slower"), (60e-6, "faster"), (20e-6, "undecided")]
 )
-def test_a_hot_set_is_faster_only_if_the_intervals_are_apart(
+def test_a_hot_set_is_faster_by_its_interval(
     all_rows: float, expected: str, tmp_path: Path
 ) -> None:
     seconds = {(STEP, 410): 20e-6, (MISSES_ALONE, 2048): all_rows, (MISSES_ALONE, 410): 1e-6}

@@ -254,9 +254,7 @@ def command(folder: Path, *command: object, **environment: str) -> subprocess.Co
     )
 
 
-def test_a_commit_and_its_packages_are_packed_and_what_they_measure_comes_back(
-    tmp_path: Path,
-) -> None:
+def test_a_commit_is_packed_with_its_packages_and_its_results_come_back(tmp_path: Path) -> None:
     """Changes that are not committed stay, and so do measured results. The packages come from a
     program in the place of uv."""
     root, unpacked = tmp_path / "repository", tmp_path / "node" / "hotpath"

@@ -192,9 +192,7 @@ CRASH = FILL + "    import ctypes; ctypes.string_at(0)\n"
 FULL = FILL + f"    raise OSError({errno.ENOSPC}, 'No space left on device', 'here')\n"
 
 
-def test_bad_studies_cost_themselves_until_they_are_mended(
-    tmp_path: Path, place: Place, measure: Measure
-) -> None:
+def test_bad_studies_cost_only_themselves(tmp_path: Path, place: Place, measure: Measure) -> None:
     """Each has a line. Nothing that comes after a full disk could be kept."""
     crash, wrong, full = (
         write_study(tmp_path / name, {"name": "one"}, {"name": variant, "after": "one"})

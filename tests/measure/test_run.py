@@ -138,9 +138,7 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     assert only_run(place, study).about.run == journal.begun.run
 
 
-def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
-    tmp_path: Path, place: Place
-) -> None:
+def test_a_crash_of_a_shipped_operator_costs_its_cell_only(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path / "peers", {"name": "trouble"}, {"name": "one"})
     (study.folder / "trouble").write_text(f"1 {CRASH}")
     trouble, one = study.variants
@@ -153,9 +151,7 @@ def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
     assert [row.round for row in failed] == [0, 1, 2]
 
 
-def test_a_shipped_operator_that_fails_twice_alike_is_not_tried_again(
-    tmp_path: Path, place: Place
-) -> None:
+def test_a_shipped_operator_is_left_out_after_two_failures(tmp_path: Path, place: Place) -> None:
     sizes = {"sizes": {"n": [1, 2, 3, 4]}}
     study = write_study(tmp_path / "peers", {"name": "trouble"}, {"name": "one"}, **sizes)
     (study.folder / "trouble").write_text("every raise ValueError('no such luck')")
@@ -168,9 +164,7 @@ def test_a_shipped_operator_that_fails_twice_alike_is_not_tried_again(
     assert started_rounds(study) == 2, "after two cells, no round loads it"
 
 
-def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
-    tmp_path: Path, place: Place
-) -> None:
+def test_a_round_with_an_invalid_value_is_not_kept(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path / "nan", {"name": "one"})
     replace_in(study.folder / "workload.py", "[len(self.out)]", "[float('nan')]")
     journal = Journal(plan_of(study, place))
@@ -276,10 +270,7 @@ def test_damage_costs_a_round_and_is_a_line(
 
 
 def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round(
-    study: Study,
-    place: Place,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    study: Study, place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A disturbed round is repeated by the same command, even if its first try was stopped. A clock
     that is set back costs nothing."""
@@ -304,7 +295,7 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
     assert (about.run, about.commit) == (begun.run, begun.commit)
 
 
-def test_rounds_of_other_code_are_dropped_in_a_line(
+def test_rounds_of_other_code_are_dropped(
     finished: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Another host and another grid have a journal of their own."""
@@ -331,9 +322,7 @@ def test_a_published_run_is_over(finished: Plan) -> None:
     assert [again.begun.run] != [path.stem for path in described(finished.results)]
 
 
-def test_a_need_that_is_no_longer_met_leaves_the_measured_rounds(
-    tmp_path: Path, place: Place
-) -> None:
+def test_a_need_that_is_lost_leaves_the_measured_rounds(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path / "needy", {"name": "one"}, {"name": "two", "needs": ["managed"]})
     plan = plan_of(study, replace(place, managed=True))
     measure(plan)

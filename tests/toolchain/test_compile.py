@@ -184,9 +184,7 @@ def read_by_compiler(sources: Collection[Path], root: Path) -> dict[Path, set[Pa
     return read
 
 
-def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(
-    tmp_path: Path,
-) -> None:
+def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(tmp_path: Path) -> None:
     copy_studies(tmp_path)
     (tmp_path / "empty").mkdir()
     headers = {*tmp_path.rglob("*.h")}

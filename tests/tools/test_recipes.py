@@ -61,9 +61,7 @@ def test_the_python_recipe_splits_copies_at_borders_and_refuses_a_huge_pool() ->
             pin.PinnedPool(size)
 
 
-def test_the_installed_allocator_hooks_into_pytorch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_allocator_hooks_into_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "an_allocator"
     package.mkdir()
     shutil.copy(plugged.__file__, package / "__init__.py")

@@ -129,9 +129,7 @@ def test_the_same_command_completes_a_killed_measurement(
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
 )
-def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
-    copy: Path, number: int
-) -> None:
+def test_a_signal_ends_all_programs_and_keeps_finished_rounds(copy: Path, number: int) -> None:
     (copy / WAITING).touch()
     running = start(copy, "snakemake", anew=True)
     wait_for(lambda: "calls: round 2 of" in (copy / "output").read_text())

@@ -11,13 +11,7 @@ import pytest
 from analysis.results.store.runs import Run, read_runs
 from tests.editing import replace_in
 from tests.measure.studies import contents
-from tests.workflow.pipeline import (
-    ROUNDS,
-    SETTINGS,
-    add_modules,
-    copy_of_pipeline,
-    succeed,
-)
+from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline, succeed
 
 HOST_ONLY = ("python", "compiled")
 MARK = Path(".snakemake", "hotpath", "default", "pending")
@@ -82,7 +76,7 @@ def test_only_what_counts_for_a_module_or_a_result_makes_it_anew(copy: Path) -> 
 
 
 @pytest.mark.parametrize("is_named", [False, True])
-def test_a_variant_that_was_edited_or_named_is_measured_again_with_its_baselines_only(
+def test_an_edited_or_named_variant_is_measured_with_its_baselines(
     copy: Path, is_named: bool
 ) -> None:
     before, files = runs_by_variant(copy), contents(copy / "results")

@@ -177,9 +177,7 @@ def test_the_optimum_is_the_best_of_all_choices(steps: list[list[int]], slots: i
 
 @settings(max_examples=500)
 @given(steps=steps_of(FEW_ROWS, 3, 3, least=3), slots=st.integers(3, 5))
-def test_the_clock_agrees_with_a_hand_that_goes_from_slot_to_slot(
-    steps: list[list[int]], slots: int
-) -> None:
+def test_the_clock_agrees_with_a_hand_over_all_slots(steps: list[list[int]], slots: int) -> None:
     found = fetched_rows("clock", np.array(steps), slots, FEW_ROWS)
     assert found.tolist() == [*fetched_by_hand(steps, slots)]
 
@@ -269,8 +267,6 @@ def test_every_step_misses_as_many_rows_as_the_name_says() -> None:
         ("newest", {}, "trace: expected misses_N, .*, got 'newest'"),
     ],
 )
-def test_a_trace_that_cannot_be_drawn_is_an_error(
-    name: str, changes: dict[str, int], message: str
-) -> None:
+def test_an_impossible_trace_is_an_error(name: str, changes: dict[str, int], message: str) -> None:
     with pytest.raises(FieldError, match=f"^{message}"):
         drawn(name, replace(SHAPE, **changes))

@@ -76,9 +76,7 @@ def test_a_gather_is_launched_while_all_gpus_reduce(torch: fake_torch.Torch) -> 
     assert not operation.waits, "its stream can be held: the launch is a plain gather"
 
 
-def test_nccl_has_no_multicast_and_gpus_that_it_cannot_connect_are_skipped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nccl_has_no_multicast_and_its_refusal_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["NCCL_NVLS_ENABLE"] == "0"
     fake_torch.install(monkeypatch, is_refused=True)
     with pytest.raises(Skip, match="NCCL: unhandled system error"):

@@ -144,7 +144,7 @@ def test_memory_handed_out_twice_is_a_fault() -> None:
     assert "live allocation" in operation.check()
 
 
-def test_a_missing_trace_skips_its_case_and_a_changed_one_is_an_error(
+def test_a_missing_trace_is_a_skip_a_changed_one_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     name = "trace_cnn_training"

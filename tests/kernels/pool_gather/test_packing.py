@@ -79,9 +79,7 @@ def test_every_byte_arrives(words: str) -> None:
         pytest.param("pack", [RING, SENT_LATE], id="late-copies", marks=pytest.mark.long),
     ],
 )
-def test_rings_with_room_for_three_pieces_turn(
-    tmp_path: Path, how: str, changes: list[Change]
-) -> None:
+def test_rings_of_three_pieces_turn(tmp_path: Path, how: str, changes: list[Change]) -> None:
     assert ran(how, changed_kernels(tmp_path, *changes)) == ""
 
 

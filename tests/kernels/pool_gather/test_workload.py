@@ -51,9 +51,7 @@ def test_ceilings_read_consecutive_rows(shared: Any) -> None:
         assert (steps == 1).all() == (name == "ceiling_sm_copy")
 
 
-def test_the_check_finds_the_last_row_and_counts_the_sms(
-    shared: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_row_and_all_sms_are_checked(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WORKLOADS, "_CHECKED_ROWS", 128)
     operation = gather()
     assert outcome(operation) is None
@@ -65,7 +63,7 @@ def test_the_check_finds_the_last_row_and_counts_the_sms(
     assert "destination row 299, byte 0" in str(operation.check())
 
 
-def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
+def test_past_and_next_rows_are_flushed_in_a_pause(
     shared: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads that pack flush by themselves."""
@@ -87,7 +85,7 @@ def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
     assert done[2:] == [1, 2, 0.05]
 
 
-def test_one_pool_serves_all_cases_that_fit(
+def test_one_pool_serves_all_cases(
     shared: Any, fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for size, name in ((1, "loads_first"), (4, "split_row"), (2, "loads_first")):
@@ -103,9 +101,7 @@ def test_one_pool_serves_all_cases_that_fit(
     assert outcome(gather(pool_mib=2)) is None
 
 
-def test_the_cpu_needs_a_core_beside_the_callers(
-    shared: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packing_needs_a_second_core(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_pool, "cores", lambda: [0])
     with pytest.raises(Skip, match="there is only one"):
         gather("packed_by_cpu")

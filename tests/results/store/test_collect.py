@@ -48,9 +48,7 @@ def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("case", "calls=101"), ("metric", "gone")])
-def test_fresh_samples_of_a_case_or_metric_that_is_gone_are_left_out(
-    tmp_path: Path, key: str, value: str
-) -> None:
+def test_fresh_samples_of_a_gone_case_or_metric_go(tmp_path: Path, key: str, value: str) -> None:
     """The run stays as good as it was, for the sake of its other samples. Stale ones are shown."""
     gone, *others = samples_of(CALLS, KERNEL, rounds=1)
     changed = [type(gone)(**{**vars(gone), key: value}), *others]
@@ -61,7 +59,7 @@ def test_fresh_samples_of_a_case_or_metric_that_is_gone_are_left_out(
     assert value in set(collect(tmp_path, STUDIES).samples[key])
 
 
-def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
+def test_too_many_samples_leave_older_runs_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long run leaves out no shorter one."""
@@ -127,9 +125,7 @@ def run(number: int, host: str, states: dict[str, str]) -> Run:
 
 
 @given(FILES)
-def test_files_that_no_figure_needs_go_and_no_others(
-    files: list[tuple[str, dict[str, str]]],
-) -> None:
+def test_only_files_that_no_figure_needs_go(files: list[tuple[str, dict[str, str]]]) -> None:
     """A measured cell needs KEPT newer runs and one on its host, a skipped one a newer one of its
     host, and a stale one any newer measured one."""
 

@@ -130,9 +130,7 @@ CLAIM = {"id": "speed", "says": "One is faster.", "test": SPEEDUP}
 PAIR = {"slow": 8e-3, "fast": 2e-3}
 
 
-def test_machines_come_by_hosts_of_fresh_figures_then_runs_then_the_newest_run(
-    tmp_path: Path,
-) -> None:
+def test_machines_come_by_hosts_then_runs_then_the_newest_run(tmp_path: Path) -> None:
     study = write_study(tmp_path, CLAIM)
     results = tmp_path / "results"
     measure(results, study, machine="a-stale", run=NEW)

@@ -35,9 +35,7 @@ def dividing(inputs: Inputs) -> list[str]:
     return sorted({*rows["machine"] + "/" + rows["study"]})
 
 
-def test_one_study_of_one_machine_is_left_out_with_file_field_and_reason(
-    root: Path, tmp_path: Path
-) -> None:
+def test_one_study_of_a_machine_is_left_out_with_a_reason(root: Path, tmp_path: Path) -> None:
     inputs = make_inputs(root)
     found, used = guarded(inputs, dividing, WRONG)
     assert found == ["bad-box/calls", "good-box/calls", "good-box/copy"]

@@ -124,9 +124,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
     ],
 )
-def test_mistake_in_a_page_names_its_place_and_keeps_the_site(
-    measured: Path, slip: str, message: str
-) -> None:
+def test_a_mistake_has_a_place_and_keeps_the_site(measured: Path, slip: str, message: str) -> None:
     page = measured / "docs" / "studies" / "calls.md"
     page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):

@@ -11,13 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from analysis.study import CAPTURE_KINDS, discover
 from tests.browser import served
-from tests.results.store.hostile import (
-    HARMLESS,
-    MUTATIONS,
-    PAYLOAD,
-    copied,
-    write_whole_machine,
-)
+from tests.results.store.hostile import HARMLESS, MUTATIONS, PAYLOAD, copied, write_whole_machine
 from tests.roots import build, make_root, rows_without_value
 from tests.site.pages.site.visit import OPEN_SECTIONS, TIMEOUT_MS
 from tests.synthetic import set_capture, write_run
