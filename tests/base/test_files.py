@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
@@ -70,6 +70,7 @@ NAME = st.text(st.characters(codec="utf-8")).filter(str.isprintable)
 SECONDS, STREAM = st.floats(-1e18, 1e18), st.none() | COUNT.map(lambda count: -count)
 
 
+@settings(max_examples=30)  # each writes a file
 @given(st.lists(st.builds(Reading, NAME, COUNT, SECONDS, STREAM)))
 def test_records_are_read_again(
     tmp_path_factory: pytest.TempPathFactory, readings: list[Reading]

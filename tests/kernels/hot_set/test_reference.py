@@ -175,7 +175,7 @@ def test_the_optimum_is_the_best_of_all_choices(steps: list[list[int]], slots: i
     assert found["belady"] == least == min(found.values())
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(steps=steps_of(FEW_ROWS, 3, 3, least=3), slots=st.integers(3, 5))
 def test_the_clock_agrees_with_a_hand_over_all_slots(steps: list[list[int]], slots: int) -> None:
     found = fetched_rows("clock", np.array(steps), slots, FEW_ROWS)

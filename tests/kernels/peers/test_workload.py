@@ -40,12 +40,6 @@ def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked()
     assert launched("pulled").reset is None
 
 
-def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(fake: Cuda) -> None:
-    fake.room = MIB - 1
-    with pytest.raises(Skip, match="a pool of 1048576 B: GPU 1 allows 1048575 B"):
-        bound("peers", "pulled")
-
-
 # All-reduces.
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.toolchain.modules import load_python
-from tests.compiled import module, object_file, program
+from tests.compiled import QUICK, module, object_file, program
 from tests.repository import STUDIES
 
 STUDY = STUDIES["phases"]
@@ -16,7 +16,7 @@ MIB, GIB = 2**20, 2**30
 
 def built(name: str) -> Any:
     """The module of a variant, optimised as much as replays of long tapes need."""
-    return module(STUDY, STUDY.variant(name), optimisation="-O1")
+    return module(STUDY, STUDY.variant(name), optimisation="-O1", of_bindings=QUICK)
 
 
 class Host:

@@ -26,7 +26,7 @@ ACTIONS = st.lists(SIZES | LARGE | st.integers(-10, -1), max_size=60)
 
 @pytest.mark.parametrize("phase", range(4))
 @given(actions=ACTIONS)
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_phases_are_those_of_the_write_up(phase: int, actions: list[int]) -> None:
     """Addresses and calls of the driver are those of the write-up's code in Python."""
     host, driver = Host(EARLY[phase]), Host("p0_driver")

@@ -35,7 +35,7 @@ STEPS = ("p4_final", "p5_dropin")
 @pytest.mark.parametrize("step", STEPS)
 def test_every_state_holds(step: str, request: pytest.FixtureRequest) -> None:
     """StateCheck checks all invariants after each of its random actions."""
-    seeds = 3000 if request.config.getoption("--exhaustive") else 120
+    seeds = 3000 if request.config.getoption("--exhaustive") else 48
     for seed in range(seeds):
         states = built(step).StateCheck((24, 64, 256)[seed % 3] * MIB)
         states.burst(seed, 500, 10 + seed % 17)

@@ -1,5 +1,5 @@
-"""Figures and points of a study: rates, shares, verdicts and intervals; and its machines, compared
-and in the order of their evidence."""
+"""Figures and points of a study: rates, shares, verdicts and intervals; and its machines: their
+names, how they compare, and the order of their evidence."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 
 from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.site.facts.comparison import EQUAL, FASTER, SLOWER, UNCLEAR, machine_ratios
-from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.inputs import Inputs, machine_names
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import make_inputs, settled
@@ -146,3 +146,33 @@ def test_machines_come_by_hosts_then_runs_then_the_newest_run(tmp_path: Path) ->
     more_hosts = table["hosts"].mask(table["machine"] == "d-twice", 4)
     inputs = facts.inputs.with_tables(summary=table.assign(hosts=more_hosts))
     assert machines_by_evidence(StudyFacts(inputs, study))[:2] == ["d-twice", "e-all"]
+
+
+H100, H200, ADA = "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA RTX 6000 Ada Generation"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "names"),
+    [
+        # A name is the model of the GPU.
+        ({"a": H100, "b": "NVIDIA A100-SXM4-80GB"}, ["H100", "A100"]),
+        ({"box": "NVIDIA GeForce RTX 4090"}, ["GeForce RTX 4090"]),
+        ({"box": (H200, 2), "other": H200}, ["2 × H200", "H200"]),
+        ({"box": "Synthetic GPU", "none": None}, ["box", "none"]),
+        # Text with a meaning in Markdown, HTML or a template.
+        ({"box": "NVIDIA <b>H200</b>", "other": "NVIDIA {{ 7 }}"}, ["box", "other"]),
+        # Longer names distinguish machines.
+        ({"a": H100, "b": "NVIDIA H100 PCIe", "c": H200}, ["H100 80GB", "H100 PCIe", "H200"]),
+        # An ambiguous name is used for none.
+        ({"one": "NVIDIA RTX 6000", "other": ADA}, ["one", "RTX 6000 Ada"]),
+        ({"a": H200, "b": H200}, ["a", "b"]),
+        # No machine has the name of another machine's folder.
+        ({"H200": None, "box": H200}, ["H200", "box"]),
+    ],
+)
+def test_names_distinguish_machines(gpus: dict[str, Any], names: list[str]) -> None:
+    described = {
+        name: {"gpu": gpu[0], "gpus": gpu[1]} if isinstance(gpu, tuple) else {"gpu": gpu}
+        for name, gpu in gpus.items()
+    }
+    assert [*machine_names(described).values()] == names
