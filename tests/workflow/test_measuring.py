@@ -1,4 +1,4 @@
-"""The pipeline measures missing and stale results and nothing else, on machines of a cluster too."""
+"""The pipeline measures missing and stale results and nothing else; on machines of a cluster."""
 
 import json
 import os
