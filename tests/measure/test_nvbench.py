@@ -14,7 +14,6 @@ from analysis.measure import nvbench
 from analysis.measure.cell import Cell, Operation, PythonLauncher
 from analysis.measure.nvbench import run_under_nvbench
 from analysis.measure.profile import ncu
-from analysis.measure.profile.session import normalised
 from tests.repository import STUDIES
 from tests.synthetic import COPY
 
@@ -151,17 +150,3 @@ def test_the_metrics_of_this_gpu_are_asked_for_and_an_error_has_the_words_of_the
     known = ncu.known_metrics()
     counted = [metric for metric in known if not metric.startswith("launch__")]
     assert counted == ["dram__bytes_read.sum"] and "launch__grid_size" in known
-
-
-def test_a_timeline_begins_at_zero_and_runs_in_order() -> None:
-    first, second = normalised(
-        "one",
-        [
-            (5_000, 9_000, 7, "kernel", "_Z4copyv", None, 3),
-            (2_000, 3_500, None, "host call", "cudaLaunchKernel", None, 3),
-            (0, 0, 7, "memcpy", "memcpy", 64, 4),
-        ],
-    )
-    assert (first.name, first.start, first.end) == ("cudaLaunchKernel", 0.0, 1.5e-6)
-    assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
-    assert normalised("one", []) == []

@@ -320,14 +320,3 @@ def test_a_published_run_is_over(finished: Plan) -> None:
     again = Journal(finished)
     assert again.to_measure() == [0, 1, 2]
     assert [again.begun.run] != [path.stem for path in described(finished.results)]
-
-
-def test_a_need_that_is_lost_leaves_the_measured_rounds(tmp_path: Path, place: Place) -> None:
-    study = write_study(tmp_path / "needy", {"name": "one"}, {"name": "two", "needs": ["managed"]})
-    plan = plan_of(study, replace(place, managed=True))
-    measure(plan)
-    (plan.journal / "round-01.json").unlink()
-    run(plan_of(study, place))
-    found = only_run(place, study)
-    assert found.about.variants["two"].unmet is None
-    assert {row.round for row in found.rows if row.variant == "two"} == {0, 2}

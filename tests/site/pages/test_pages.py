@@ -16,7 +16,7 @@ from analysis.site.facts.inputs import load_inputs
 from analysis.site.pages import __main__ as report
 from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
-from tests.synthetic import RUN, files_of, name_of, plausible, samples_of, write_machine, write_run
+from tests.synthetic import RUN, files_of, name_of, samples_of, write_machine, write_run
 
 
 def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
@@ -76,26 +76,6 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
 def rows_of(chart: Path) -> pd.DataFrame:
     """All rows of a chart."""
     return pd.DataFrame(json.loads(chart.read_text())["data"]["values"])
-
-
-def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    folder = root / "kernels" / "copy"
-    shutil.copy(folder / "in_flight.cu", folder / "v9_renamed.cu")
-    entry = """variants:
-  - {name: v9_renamed, role: step, after: in_flight, title: Another, idea: Only the name differs.,
-     cases: [grid], needs: [gpu]}"""
-    text = (folder / "study.yaml").read_text()
-    (folder / "study.yaml").write_text(text.replace("variants:", entry, 1))
-    study = discover(root)["copy"]
-    write_machine(root / "results", "box", study, seconds=plausible)
-    site = build(root)
-    page = (site / "studies" / "copy" / "index.html").read_text()
-    assert 'id="v9_renamed"' in page and 'href="#v9_renamed"' in page
-    for name in ("steps", "cases"):
-        data = rows_of(site / "charts" / "copy" / f"{name}.json")
-        assert (data["variant"] == "v9_renamed").sum() >= 4
-    assert 'id="box-copy-v9_renamed"' in (site / "data/box/copy/index.html").read_text()
 
 
 LINE = "docs/studies/calls.md: line 7"
