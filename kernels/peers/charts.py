@@ -26,8 +26,19 @@ OVER_SIZES: Final = ("pushed", PEER, BASE, "four_links")
 """Lines over row sizes, without local memory, beside which the other lines would merge."""
 OVER_POOLS: Final = (PEER, BASE, "two_links", "four_links", "four_links_sorted")
 NAMES: Final = {**SOURCES, "four_links_sorted": "four, sorted"}
-SMALL_POOL: Final = 188
-"""Pool in MiB."""
+SMALL_POOL, LARGE_POOL = 188, 16384
+"""Pools in MiB."""
+LINKS: Final = {
+    ("copy engines", LARGE_POOL): (
+        *("host_copy_engine", "two_copy_engines_apart"),
+        *("three_copy_engines_apart", "four_copy_engines_apart"),
+    ),
+    ("small pool", SMALL_POOL): (BASE, "two_links", "three_links", "four_links"),
+    ("sorted, divided", LARGE_POOL): ("", "two_links_in_order", "", "four_links_in_order"),
+    ("packed", LARGE_POOL): ("", "two_links_packed", "", "four_links_packed"),
+    ("at random", LARGE_POOL): (BASE, "two_links", "three_links", "four_links"),
+}
+"""Variants of one to four GPUs that read 262,144 rows of the host, by line and pool."""
 COLOURS: Final = alt.Scale(
     type="log", domain=[0.1, 1, 10], range=["#b03a3a", "#7b8089", "#0a7f65"], clamp=True
 )
@@ -35,11 +46,16 @@ COLOURS: Final = alt.Scale(
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`gains`, `sizes` and `pools`, as far as measured, by device time."""
+    """`gains`, `sizes`, `pools` and `links`, as far as measured, by device time."""
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
     small = points[points["case_pool_mib"] == SMALL_POOL]
-    return {"gains": gains(small), "sizes": sizes(small), "pools": pools(points)}
+    return {
+        "gains": gains(small),
+        "sizes": sizes(small),
+        "pools": pools(points),
+        "links": links(points),
+    }
 
 
 def gains(points: pd.DataFrame) -> Chart | None:
@@ -95,6 +111,26 @@ def pools(points: pd.DataFrame) -> Chart | None:
     rows = rows.assign(pool_gib=rows["case_pool_mib"] / 1024)
     x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2))
     return _lines(rows, x, OVER_POOLS, "the size of the pool", Select("case_rows", "rows"))
+
+
+def links(points: pd.DataFrame) -> Chart | None:
+    """The rate over the number of links, on machines with four GPUs."""
+    points = points[(points["case_row_bytes"] == 656) & (points["case_rows"] == 262144)]
+    points = points.set_index(["case_pool_mib", "variant"])
+    names = {
+        (pool, name): (line, count)
+        for (line, pool), of_line in LINKS.items()
+        for count, name in enumerate(of_line, 1)
+    }
+    points = points[points.index.isin(names)]
+    line, count = (
+        zip(*map(names.__getitem__, points.index), strict=True) if len(points) else ((), ())
+    )
+    rows = points.assign(line=line, links=count).reset_index()
+    rows = rows[rows.groupby("machine")["links"].transform("max") == 4]
+    x = alt.X("links:O", title="GPUs, each with its link", axis=alt.Axis(labelAngle=0))
+    y, order = alt.Y("rate:Q", title="payload, GB/s"), [line for line, _ in LINKS]
+    return line_chart(rows, x, y, "line", order, "rate over links", BASIS_COLUMNS)
 
 
 def _lines(

@@ -81,16 +81,24 @@ ROWS: Final = Question(
     base="loads_first",
     rules=[
         Rule(
-            "Up to 8,192 scattered rows from more than 1 GiB: a kernel with CPU threads.",
+            "512 to 8,191 scattered rows from at least 2 GiB: a kernel for a share, CPU threads"
+            " that pack the rest on its request.",
             "both_on_request",
             {"layout": ["scattered"]},
-            {"rows": (1, 8192), "pool": (2**30 + 1, math.inf)},
+            {"rows": (512, 8191), "pool": (2**31, math.inf)},
         ),
         Rule(
-            "More of them from at least 4 GiB: a kernel, CPU threads and the copy engine.",
+            "8,192 to 65,535 of them from more than 1 GiB: CPU threads that pack all rows on"
+            " request.",
+            "packed_on_request",
+            {"layout": ["scattered"]},
+            {"rows": (8192, 65_535), "pool": (2**30 + 1, math.inf)},
+        ),
+        Rule(
+            "More of them: a kernel, CPU threads and the copy engine.",
             "both_engines",
             {"layout": ["scattered"]},
-            {"rows": (8193, math.inf), "pool": (2**32, math.inf)},
+            {"rows": (65_536, math.inf), "pool": (2**30 + 1, math.inf)},
         ),
         Rule(
             "Rows stored four together, whatever the pool: a kernel with streaming hints.",

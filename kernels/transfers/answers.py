@@ -93,7 +93,6 @@ BLOCK: Final = Question(
     ways=_ways(),
     places=_places("block"),
     link=_LINK,
-    rules=[Rule("One contiguous block: `cudaMemcpyAsync`.", "pinned_loop", {"memory": ["pinned"]})],
 )
 EVEN_ROWS: Final = Question(
     name="even_rows",

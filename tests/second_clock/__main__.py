@@ -3,29 +3,23 @@
 Needs a GPU and nvcc; builds the modules that are missing. Exit code 1 if the clocks disagree.
 """
 
-import gc
-import os
 import subprocess
 import sys
 import tempfile
-import traceback
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NoReturn
 
 import pandas as pd
 
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
-from analysis.base.gpu import open_gpus, show_only
 from analysis.measure.machine import whole_machine
-from analysis.measure.round import RoundJob
 from analysis.study import discover
-from analysis.study.config import Grid, load_config
+from analysis.study.config import load_config
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.toolchain.modules import built_modules, module_path
-from tests.second_clock.clock import CELLS, BothClocks, build
+from tests.second_clock.clock import CELLS, build, compare
 
 
 def main() -> None:
@@ -54,37 +48,6 @@ def compare_all() -> pd.DataFrame:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:
                 rows += process.submit(compare, study, library).result()
         return pd.DataFrame(rows)
-
-
-def compare(study_name: str, library: Path) -> list[dict[str, object]]:
-    """Compare the clocks in all cells of a study. Once per process, like NVBench."""
-    from analysis.measure.nvbench import run_under_nvbench
-
-    config, study = load_config({}), discover()[study_name]
-    cells = {one: one.cell(study) for one in CELLS if one.study == study_name}
-    with tempfile.TemporaryDirectory() as folder, open_gpus(config.gpus[:1]) as gpus:
-        show_only(gpus)
-        os.sched_setaffinity(0, gpus[0].local_cpus())
-        job = RoundJob(
-            study=study,
-            variants=list({cell.variant.name: cell.variant for cell in cells.values()}.values()),
-            grid=Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5),
-            run="second clock",
-            number=0,
-            modules=built_modules(resolve_arch(config.arch, config.gpus)),
-            gpu_keys=tuple(gpu.key for gpu in gpus),
-            out=Path(folder) / "round",
-        )
-        bench = BothClocks(job, tuple(gpus), library)
-        gc.disable()
-        run_under_nvbench([*cells.values()], bench.measure, fail, job.out)
-    return [row for timed, cell in cells.items() for row in bench.compared(timed, cell)]
-
-
-def fail(error: BaseException) -> NoReturn:
-    """End the process, because NVBench would continue with the next cell."""
-    traceback.print_exception(error)
-    os._exit(1)
 
 
 if __name__ == "__main__":

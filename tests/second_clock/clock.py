@@ -6,20 +6,26 @@ modules, bound by the same workload, in one visit of one process.
 """
 
 import ctypes
+import gc
 import math
+import os
 import statistics
+import tempfile
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from analysis.base.expression import evaluate
-from analysis.base.gpu import Gpu
+from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.measure.cell import Cell, TimeDevice
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
-from analysis.study import Case, Study, parse_case
+from analysis.study import Case, Study, discover, parse_case
+from analysis.study.config import Grid, load_config
 from analysis.toolchain.compile import run
-from analysis.toolchain.compilers import Toolchain
+from analysis.toolchain.compilers import Toolchain, resolve_arch
+from analysis.toolchain.modules import built_modules
 
 ADDRESS = ctypes.c_void_p
 TIMES = {"gpu_time": "device_time", "host_time": "host_time"}
@@ -128,3 +134,34 @@ class BothClocks(Bench):
             agrees = abs(engine / second - 1) <= TOLERANCE[name]
             rows.append({**row, "second clock": second, "agrees": agrees})
         return rows
+
+
+def compare(study_name: str, library: Path) -> list[dict[str, object]]:
+    """Compare the clocks in all cells of a study. Once per process, like NVBench."""
+    from analysis.measure.nvbench import run_under_nvbench
+
+    config, study = load_config({}), discover()[study_name]
+    cells = {one: one.cell(study) for one in CELLS if one.study == study_name}
+    with tempfile.TemporaryDirectory() as folder, open_gpus(config.gpus[:1]) as gpus:
+        show_only(gpus)
+        os.sched_setaffinity(0, gpus[0].local_cpus())
+        job = RoundJob(
+            study=study,
+            variants=list({cell.variant.name: cell.variant for cell in cells.values()}.values()),
+            grid=Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5),
+            run="second clock",
+            number=0,
+            modules=built_modules(resolve_arch(config.arch, config.gpus)),
+            gpu_keys=tuple(gpu.key for gpu in gpus),
+            out=Path(folder) / "round",
+        )
+        bench = BothClocks(job, tuple(gpus), library)
+        gc.disable()
+        run_under_nvbench([*cells.values()], bench.measure, fail, job.out)
+    return [row for timed, cell in cells.items() for row in bench.compared(timed, cell)]
+
+
+def fail(error: BaseException) -> NoReturn:
+    """End the process, because NVBench would continue with the next cell."""
+    traceback.print_exception(error)
+    os._exit(1)
