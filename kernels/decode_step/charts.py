@@ -24,8 +24,10 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     cases = [parse_case(case) for case in rows["case"]]
     keys = [(case["schedule"], case["pool_mib"], case["width"]) for case in cases]
     batches = [_batch(int(case["requests"]), int(case["hits"])) for case in cases]
-    rows = rows.assign(batch=batches, ms=rows["seconds"] * 1e3)
+    place = [(int(case["requests"]), -int(case["hits"])) for case in cases]
+    rows = rows.assign(batch=batches, ms=rows["seconds"] * 1e3, place=place)
     rows = rows.loc[[key == ("inline", 16384, 7168) for key in keys]]
+    rows = rows.sort_values("place", kind="stable").drop(columns="place")
     chart = part_chart(
         facts,
         rows[rows["variant"].isin(DRAWN)],
