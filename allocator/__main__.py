@@ -7,9 +7,7 @@ python -m allocator install FOLDER
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import Final
 from allocator.lib.patterns import Pattern
 from allocator.lib.replay import streams
 from allocator.lib.snapshot import read_snapshot
-from analysis.api.code import load_module, run
+from analysis.api.code import compile_bindings, compile_module, load_module
 from analysis.api.study import Study, fail_in_one_line, find_study, program
 
 PLUGGED_STUDY: Final = "training"
@@ -50,14 +48,10 @@ def install(package: Path) -> Iterator[str]:
     study = find_study(PLUGGED_STUDY)
     variant = study.variant(OURS)
     package.mkdir(parents=True, exist_ok=True)
-    settings = {"flags": variant.flags, "needs": variant.needs}
     with TemporaryDirectory() as folder:
-        bindings = Path(folder) / "bindings.o"
-        compiler = [sys.executable, "-m", "analysis.toolchain.compile"]
-        run([*compiler, str(study.bindings), "--out", str(bindings)])
-        module = Path(folder) / "variant.so"
-        settings_of = ["--settings", json.dumps(settings), "--bindings", str(bindings)]
-        run([*compiler, str(variant.path), *settings_of, "--out", str(module)])
+        bindings, module = Path(folder) / "bindings.o", Path(folder) / "variant.so"
+        compile_bindings(study, None, bindings)
+        compile_module(variant, bindings, module)
         shutil.copy(module, package / module.name)
     shutil.copy(Path(__file__).with_name("plugged.py"), package / "__init__.py")
     yield f"{package}: import {package.name}; {package.name}.install()"

@@ -22,12 +22,20 @@ from filelock import FileLock
 from analysis import ROOT
 from analysis.measure import cpu
 from analysis.study import Study, Variant
-from analysis.study.source import bindings_files, source_files
+from analysis.study.source import bindings_files, included_files
 from analysis.toolchain import compile as compiling
 from analysis.toolchain import modules
 from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
-from analysis.toolchain.modules import bindings_settings, load_module, module_path, variant_settings
+from analysis.toolchain.modules import (
+    bindings_settings,
+    compile_bindings,
+    compile_module,
+    load_module,
+    module_path,
+    variant_settings,
+)
+from analysis.toolchain.reports import Row, resources
 
 KEPT = ROOT / "build" / "tests" / "compiled"
 COMMON = ROOT / "kernels" / "common"
@@ -83,14 +91,13 @@ def headers(folder: Path) -> list[Path]:
 
 def bindings_made_of(study: Study, variant: Variant | None = None) -> list[Path | str]:
     """Inputs of the compilation of the study's shared bindings, or of those of `variant`."""
-    settings = bindings_settings(study, variant).to_json()
+    settings = repr(bindings_settings(study, variant))
     return [*COMPILING_CODE, *bindings_files(study), settings]
 
 
 def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
     """Inputs of compiling and linking the variant."""
-    sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
-    settings = variant_settings(variant).to_json()
+    sources, settings = included_files(variant.path), repr(variant_settings(variant))
     return [*COMPILING_CODE, *sources, settings, *bindings_made_of(study, variant)]
 
 
@@ -99,34 +106,9 @@ def bindings_object(study: Study, optimisation: str, variant: Variant | None = N
     own."""
 
     def make(folder: Path) -> None:
-        compile_bindings(study, folder / "bindings.o", optimisation, variant)
+        compile_bindings(study, variant, folder / "bindings.o", ARCH, optimisation)
 
     return kept(f"bindings{optimisation}", bindings_made_of(study, variant), make) / "bindings.o"
-
-
-def compile_bindings(
-    study: Study,
-    out: Path,
-    optimisation: str = compiling.OPTIMISATION,
-    variant: Variant | None = None,
-) -> None:
-    """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
-    settings = bindings_settings(study, variant)
-    source = study.folder / "bindings.cpp"
-    compiling.compile_object(source, settings, toolchain(), ARCH, out, optimisation)
-
-
-def compile_module(
-    study: Study,
-    variant: Variant,
-    bindings: Path,
-    out: Path,
-    arch: str = ARCH,
-    optimisation: str = compiling.OPTIMISATION,
-) -> None:
-    """Compile the variant and link it with `bindings` into the module `out`."""
-    settings = variant_settings(variant)
-    compiling.compile_module(variant.path, settings, toolchain(), arch, bindings, out, optimisation)
 
 
 def module_file(
@@ -142,7 +124,7 @@ def module_file(
     def make(folder: Path) -> None:
         bound = bindings_object(study, of_bindings or optimisation, variant)
         out = module_path(folder, study, variant)
-        compile_module(study, variant, bound, out, arch, optimisation)
+        compile_module(variant, bound, out, arch, optimisation)
 
     name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
     return module_path(kept(name, module_made_of(study, variant), make), study, variant)
@@ -155,7 +137,7 @@ def module(study: Study, variant: Variant, **settings: str) -> ModuleType:
     return load_module(module_file(study, variant, **settings).parents[1], study, variant)
 
 
-def kernel_resources(study: Study, variant: Variant, arch: str) -> list[dict[str, str]]:
+def kernel_resources(study: Study, variant: Variant, arch: str) -> Sequence[Row]:
     """Resources of the variant's kernels by ptxas: from the repository's table if it belongs to
     this code, else compiled now."""
     tables = ROOT / "compiled" / arch / study.name
@@ -163,12 +145,6 @@ def kernel_resources(study: Study, variant: Variant, arch: str) -> list[dict[str
         return resources(module_file(study, variant, arch, QUICK))
     with (tables / "resources.csv").open(newline="") as file:
         return [row for row in csv.DictReader(file) if row["variant"] == variant.name]
-
-
-def resources(module: Path) -> list[dict[str, str]]:
-    """Resources of the module's kernels by ptxas, from the table beside it."""
-    with module.with_suffix(".ptxas.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def gpu_module(study: Study, name: str) -> ModuleType:

@@ -1,4 +1,3 @@
 """Compilers, and modules that were built from a variant's source."""
 
-from analysis.toolchain.compile import run
-from analysis.toolchain.modules import load_module
+from analysis.toolchain.modules import compile_bindings, compile_module, load_module

@@ -14,7 +14,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, TypeGuard
@@ -56,9 +56,34 @@ def study_files(study: Study) -> list[Path]:
     return _closure([path for path in files if "__pycache__" not in path.parts], study.root)
 
 
+def included_files(path: Path) -> list[Path]:
+    """A C++ file and all files that it includes, from any folder."""
+    return _closure([path], path.parent)
+
+
 def bindings_files(study: Study) -> list[Path]:
-    """The study's bindings and all files that they include, from any folder; none without them."""
-    return _closure([study.bindings], study.root) if study.bindings else []
+    """The study's bindings and all files that they include; none without them."""
+    return included_files(study.bindings) if study.bindings else []
+
+
+def module_files(study: Study, variant: Variant) -> list[Path]:
+    """The C++ and CUDA files that a module is compiled from."""
+    return list(dict.fromkeys([*included_files(variant.path), *bindings_files(study)]))
+
+
+def used_macros(
+    path: Path, macros: Mapping[str, int | str], flags: Iterable[str] = ()
+) -> dict[str, int | str]:
+    """Constants and options whose macros a C++ file names, or a file that it includes, a flag or
+    another option."""
+    texts = [*map(_text, included_files(path)), *flags, *map(str, macros.values())]
+    used = frozenset().union(*map(_words, texts))
+    return {name: value for name, value in macros.items() if name.upper() in used}
+
+
+@cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
 
 
 def _closure(roots: Iterable[Path], repository: Path) -> list[Path]:
@@ -126,8 +151,7 @@ def fingerprint(study: Study, variant: Variant) -> str:
 def compiled_fingerprint(study: Study, variant: Variant) -> str:
     """SHA-256 in hex of the input of a variant's machine code: C++ and CUDA tokens, and settings of
     the compilers."""
-    files = [path for path in source_files(study, variant) if path.suffix != ".py"]
-    return _hash(files, _compile_settings(variant))
+    return _hash(module_files(study, variant), _compile_settings(variant))
 
 
 def _compile_settings(variant: Variant) -> list[object]:

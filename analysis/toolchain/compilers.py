@@ -20,6 +20,8 @@ from analysis.base.gpu import GpuError, open_gpus
 
 AUTO: Final = "auto"
 DEFAULT_ARCH: Final = "sm_90"
+SCRATCH: Final = BUILD / "compilers"
+"""Folder for temporary files of compilers: what a killed one leaves behind is not in /tmp."""
 
 
 class UnsupportedGpu(HotpathError):
@@ -73,11 +75,9 @@ def find_cxx() -> str:
 
 
 def output_of(command: Sequence[str]) -> str:
-    """Output of a compiler; HotpathError with the command and its messages if it fails. What a
-    killed one leaves behind is in the build folder, not in the temporary directory."""
-    scratch = BUILD / "compilers"
-    scratch.mkdir(parents=True, exist_ok=True)
-    environment = os.environ | {"TMPDIR": str(scratch)}
+    """Output of a compiler; HotpathError with the command and its messages if it fails."""
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    environment = os.environ | {"TMPDIR": str(SCRATCH)}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, check=False)
     except OSError as error:

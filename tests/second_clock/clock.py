@@ -23,8 +23,7 @@ from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
 from analysis.study import Case, Study, discover, parse_case
 from analysis.study.config import Grid, load_config
-from analysis.toolchain.compile import run
-from analysis.toolchain.compilers import Toolchain, resolve_arch
+from analysis.toolchain.compilers import Toolchain, output_of, resolve_arch
 from analysis.toolchain.modules import built_modules
 
 ADDRESS = ctypes.c_void_p
@@ -75,7 +74,7 @@ def build(toolchain: Toolchain, arch: str, folder: Path) -> Path:
     source, out = Path(__file__).parent / "second_clock.cu", folder / "second_clock.so"
     libraries = [f"-L{path}" for path in toolchain.libraries]
     options = ["-std=c++17", "-O2", f"-arch={arch}", "-shared", "-Xcompiler=-fPIC"]
-    run([str(toolchain.nvcc), *options, str(source), *libraries, "-o", str(out)])
+    output_of([str(toolchain.nvcc), *options, str(source), *libraries, "-o", str(out)])
     return out
 
 

@@ -1,7 +1,6 @@
 """Modules of made-up studies with their flags, constants and packages; Python as a package; what
 a change compiles again."""
 
-import json
 import statistics
 import sys
 from collections.abc import Collection
@@ -15,17 +14,17 @@ import yaml
 from analysis.base.errors import HotpathError
 from analysis.study import Study, discover, load_study
 from analysis.study.source import bindings_files
-from analysis.toolchain.compile import CompileSettings
-from analysis.toolchain.modules import bindings_name, load_module, load_python, module_path
-from analysis.toolchain.packages import PACKAGES, package_flags, package_versions
-from tests.compiled import (
-    bindings_made_of,
+from analysis.toolchain.modules import (
     compile_bindings,
     compile_module,
-    included,
-    module_made_of,
-    resources,
+    load_module,
+    load_python,
+    module_path,
+    shared_parts,
 )
+from analysis.toolchain.packages import PACKAGES, package_flags, package_versions
+from analysis.toolchain.reports import resources
+from tests.compiled import bindings_made_of, included, module_made_of
 from tests.measure.studies import write_study
 from tests.repository import copy_studies
 from tests.synthetic import COPY, description
@@ -45,7 +44,7 @@ PyMODINIT_FUNC PyInit_variant() {
   return made;
 }
 """
-STEPS = {"source": "steps", "flags": ["-DTIMES=5", "-UNOTHING"]}
+STEPS = {"source": "steps", "flags": ["-DTIMES=FIVE", "-UNOTHING"]}
 ENTRIES: list[dict[str, Any]] = [
     # First, so that what is built after it could be linked with its bindings by mistake.
     {"name": "other", **STEPS, "constants": {"step": 7}},
@@ -54,6 +53,7 @@ ENTRIES: list[dict[str, Any]] = [
     {"name": "steps", **STEPS},
     {"name": "unread", "source": "words", "options": {"number_of": "legs"}},
     {"name": "read", "source": "one", "options": {"included": "four"}},
+    {"name": "again", "source": "one", "options": {"included": "four"}},
 ]
 SOURCES = {
     "one.cpp": "int number() { return 1; }\n",
@@ -67,7 +67,7 @@ def make_study(folder: Path, entries: list[dict[str, Any]], sources: dict[str, s
     """A study of host code, whose modules return numbers."""
     cases = {"once": {"n": [0], "payload_bytes": 0}}
     times = {"host_time": ("s", "host time")}
-    more = {"constants": {"step": 3}, "headline": {"n": 0}}
+    more = {"constants": {"step": 3, "five": 5}, "headline": {"n": 0}}
     described = description("Numbers", times, cases, entries, **more)
     files = {"study.yaml": yaml.safe_dump(described), "bindings.cpp": BINDINGS, **sources}
     folder.mkdir(parents=True)
@@ -78,23 +78,28 @@ def make_study(folder: Path, entries: list[dict[str, Any]], sources: dict[str, s
 
 def test_constants_and_flags_reach_variant_and_bindings(tmp_path: Path) -> None:
     study = make_study(tmp_path / "numbers", ENTRIES, SOURCES)
-    modules, names = {}, []
+    modules, parts = {}, shared_parts(study)
     for variant in study.variants:
         # Where the pipeline puts them: beside the modules.
-        names.append(bindings_name(study, variant))
-        bindings = tmp_path / "numbers" / f"{names[-1]}.o"
-        compile_bindings(study, bindings, variant=variant)
+        bindings = tmp_path / "numbers" / f"{parts[variant.name][1]}.o"
+        compile_bindings(study, variant, bindings)
         out = module_path(tmp_path, study, variant)
-        compile_module(study, variant, bindings, out)
+        compile_module(variant, bindings, out)
         assert resources(out) == []
         modules[variant.name] = load_module(tmp_path, study, variant)
     # Only what the bindings read makes them a variant's own.
-    assert names == ["other.bindings", *["bindings"] * 4, "read.bindings"]
+    names = [name for _, name in parts.values()]
+    assert names == ["other.bindings", *["bindings"] * 4, *["read.bindings"] * 2]
     numbers = [(module.number(), module.step) for module in modules.values()]
-    assert numbers == [(35, 7), (1, 3), (1, 3), (15, 3), (4, 3), (1, 3)]
+    assert numbers == [(35, 7), (1, 3), (1, 3), (15, 3), (4, 3), (1, 3), (1, 3)]
     assert modules["one"] is not modules["same"] and "one" not in sys.modules
-    settings = CompileSettings({"bytes": 656, "memory": "pinned"}, ["-DX=1"], ["gpu", "rmm"])
-    assert CompileSettings(**json.loads(settings.to_json())) == settings
+
+
+def test_variants_of_one_module_are_compiled_once(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "numbers", ENTRIES, SOURCES)
+    # "other" differs from "steps" by a constant, "read" from "one" by its bindings.
+    twins = {name: first for name, (first, _) in shared_parts(study).items() if name != first}
+    assert twins == {"same": "one", "again": "read"}
 
 
 @pytest.mark.parametrize(
@@ -111,11 +116,11 @@ def test_an_error_carries_the_compilers_message_or_names_a_missing_file(
     (variant,) = study.variants
     out = module_path(tmp_path, study, variant)
     with pytest.raises(HotpathError, match=rf"(?s)^.*{variant.path}.*\n.*{name}.*error.*nothing"):
-        compile_module(study, variant, tmp_path / "bindings.o", out)
+        compile_module(variant, tmp_path / "bindings.o", out)
     assert not out.exists()
     (study.folder / "bindings.cpp").unlink()
     with pytest.raises(HotpathError, match=r"numbers/bindings\.cpp: expected a C\+\+ or CUDA file"):
-        compile_bindings(study, tmp_path / "bindings.o")
+        compile_bindings(study, None, tmp_path / "bindings.o")
 
 
 def study_named(folder: Path, **files: str) -> Study:

@@ -11,7 +11,7 @@ from analysis import ROOT
 from analysis.study import Study, load_study
 from analysis.toolchain import reports
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
-from analysis.toolchain.reports import MACHINE_CODE, kernel_name, parse_ptxas
+from analysis.toolchain.reports import MACHINE_CODE, REPORT, kernel_name, parse_ptxas
 from tests.repository import STUDIES
 from tests.synthetic import CALLS
 
@@ -52,9 +52,16 @@ def test_ptxas_reports_are_read_kernel_by_kernel() -> None:
 
 def test_machine_code_is_read_by_width(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reports.parse_sass("Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n") == []
-    out = tmp_path / "code.csv"
+    module = tmp_path / "copy" / "one.so"
+    module.parent.mkdir()
+    shutil.copy(SNIPPET, module)
+    module.with_suffix(REPORT).write_text(TWO_KERNELS)
+    out = module.with_suffix(".sass.csv")
     monkeypatch.setattr(reports, "cuobjdump", lambda module, option: module.read_text())
-    reports.main("copy", "one", f"{SNIPPET}", f"{out}")
+    reports.main(module)
+    with module.with_suffix(".ptxas.csv").open() as file:
+        rows = [(row["study"], row["variant"], row["registers"]) for row in csv.DictReader(file)]
+    assert rows == [("copy", "one", "32"), ("copy", "one", "10")]
     # The code waits for the index before it requests either vector.
     counts = {"load_64": "1", "load_128": "2", "store_128": "2"}
     counts |= {"loads_in_flight": "2", "in_flight_bytes": f"{2 * 16 * 32}"}
@@ -65,7 +72,7 @@ def test_machine_code_is_read_by_width(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.undo()
     monkeypatch.setattr("analysis.toolchain.reports.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    reports.main("copy", "one", f"{SNIPPET}", f"{out}")
+    reports.main(module)
     reason = "cuobjdump is neither in this environment nor in PATH"
     expected = {**dict.fromkeys(MACHINE_CODE, ""), "study": "copy", "variant": "one"}
     with out.open() as file:

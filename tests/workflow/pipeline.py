@@ -13,6 +13,7 @@ import yaml
 from analysis import ROOT
 from analysis.base.reading import read_yaml
 from analysis.toolchain.compile import OPTIMISATION
+from analysis.toolchain.reports import REPORT
 from tests.compiled import ARCH, QUICK, bindings_object, module_file
 from tests.editing import replace_in
 from tests.repository import TOPS
@@ -104,4 +105,4 @@ def add_modules(copy: Path) -> None:
         if variant.is_compiled:
             module = module_file(CALLS, variant, optimisation=QUICK)
             shutil.copy(module, folder)
-            shutil.copy(module.with_suffix(".ptxas.csv"), folder)
+            shutil.copy(module.with_suffix(REPORT), folder)

@@ -4,17 +4,19 @@
 import shlex
 
 from analysis.measure.cpu import LIBRARY
-from analysis.study.source import bindings_files, source_files
+from analysis.study.source import bindings_files, included_files, module_files
+from analysis.toolchain.compile import link_command, object_command
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import is_kept
-from analysis.toolchain.compilers import find_cxx, find_toolchain
+from analysis.toolchain.compilers import SCRATCH, find_cxx, find_toolchain
 from analysis.toolchain.modules import (
     SHARED_BINDINGS,
-    bindings_name,
     bindings_settings,
+    shared_parts,
     variant_settings,
 )
 from analysis.toolchain.packages import PACKAGES, package_versions
+from analysis.toolchain.reports import REPORT
 
 CXX = ending_in_one_line(find_cxx)()
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
@@ -24,10 +26,11 @@ CODE_TABLES = [TABLES / name for name in COMPILER_TABLES]
 SUFFIXES = {"resources": ".ptxas.csv", "machine_code": ".sass.csv"}
 """Of tables beside a module. JOIN puts those of all modules together."""
 JOIN = "awk 'FNR > 1 || NR == 1' < /dev/null"
+HAS_LIBFABRIC = not PACKAGES["libfabric"].unmet
 
 
 def is_buildable(variant):
-    return "libfabric" not in variant.needs or not PACKAGES["libfabric"].unmet
+    return HAS_LIBFABRIC or "libfabric" not in variant.needs
 
 
 def modules_of(study):
@@ -53,42 +56,68 @@ def compilers(wildcards):
     return f"{found.nvcc} {found.version}, {found.cxx_version}, {PYTHON}"
 
 
-def compile_command(path, settings):
-    """The command that compiles a file, and the versions of the libraries that it needs."""
-    words = ["-m", "analysis.toolchain.compile", toolchain().nvcc, ARCH, path]
-    words += [settings.to_json()]
-    return shlex.join([PYTHON, *map(str, words)]), package_versions(settings.needs)
-
-
 def variant_of(wildcards):
     return ending_in_one_line(study_of(wildcards).variant)(wildcards.variant)
 
 
-def module_sources(wildcards):
-    files = source_files(study_of(wildcards), variant_of(wildcards))
-    return [path for path in files if path.suffix != ".py"]
+@cache
+def parts_of(study):
+    return shared_parts(CONFIG.known[study])
 
 
-def source_kilobytes(wildcards):
-    return sum(path.stat().st_size / 1000 for path in module_sources(wildcards))
-
-
-def bindings_command(wildcards):
-    name = wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
-    study = study_of(wildcards)
-    settings = bindings_settings(study, study.variant(name) if name else None)
-    return compile_command(study.bindings, settings)
-
-
-def module_command(wildcards):
-    variant = variant_of(wildcards)
-    return compile_command(variant.path, variant_settings(variant))
+def earlier_twin(wildcards):
+    """The equal module of an earlier variant, without suffix, or None."""
+    first, _ = parts_of(wildcards.study)[variant_of(wildcards).name]
+    return MODULES / wildcards.study / first if first != wildcards.variant else None
 
 
 def linked_bindings(wildcards):
     """The object with the bindings that a variant is linked with."""
-    name = bindings_name(study_of(wildcards), variant_of(wildcards))
+    _, name = parts_of(wildcards.study)[variant_of(wildcards).name]
     return MODULES / wildcards.study / f"{name}.o"
+
+
+def module_inputs(wildcards):
+    if twin := earlier_twin(wildcards):
+        return [f"{twin}.so", f"{twin}{REPORT}"]
+    files = module_files(study_of(wildcards), variant_of(wildcards))
+    return [linked_bindings(wildcards), *files]
+
+
+@ending_in_one_line
+def object_words(path, settings, out):
+    return shlex.join(object_command(path, settings, toolchain(), ARCH, out))
+
+
+# Snakemake ignores changes of parameters that depend on inputs or outputs.
+def bindings_command(wildcards):
+    """The command that compiles bindings, and the versions of the libraries that it needs."""
+    study, name = study_of(wildcards), wildcards.bindings
+    variant = name.removesuffix(SHARED_BINDINGS).removesuffix(".")
+    settings = bindings_settings(study, study.variant(variant) if variant else None)
+    source, out = study.folder / "bindings.cpp", MODULES / study.name / f"{name}.o"
+    return object_words(source, settings, out), package_versions(settings.needs)
+
+
+def module_command(wildcards):
+    """Commands that make a module and print ptxas's report, and the versions of its libraries."""
+    out = MODULES / wildcards.study / f"{wildcards.variant}.so"
+    if twin := earlier_twin(wildcards):
+        # Not a link: the loader takes two names of one file for one module.
+        return f"cp {twin}.so {out} && cat {twin}{REPORT}", {}
+    variant, compiled = variant_of(wildcards), out.with_suffix(".o")
+    settings, objects = variant_settings(variant), [
+        compiled,
+        linked_bindings(wildcards),
+    ]
+    link = link_command(objects, settings, toolchain(), ARCH, out)
+    command = f"{object_words(variant.path, settings, compiled)} && {shlex.join(link)}"
+    return command, package_versions(settings.needs)
+
+
+def source_kilobytes(wildcards):
+    files = included_files(variant_of(wildcards).path)
+    return sum(path.stat().st_size / 1000 for path in files)
 
 
 @cache
@@ -133,7 +162,6 @@ rule cpu_cache:
 rule bindings:
     input:
         lambda wildcards: bindings_files(study_of(wildcards)),
-        TOOLCHAIN_CODE,
     output:
         MODULES / "{study}" / "{bindings}.o",
     log:
@@ -145,17 +173,15 @@ rule bindings:
         compilers=compilers,
         command=bindings_command,
     shell:
-        "{params.command[0]} {output} 2> {log}"
+        "TMPDIR={SCRATCH:q} {params.command[0]} > {log} 2>&1"
 
 
 rule module:
     input:
-        module_sources,
-        TOOLCHAIN_CODE,
-        bindings=linked_bindings,
+        module_inputs,
     output:
         module=MODULES / "{study}" / "{variant}.so",
-        resources=MODULES / "{study}" / "{variant}.ptxas.csv",
+        report=MODULES / "{study}" / f"{{variant}}{REPORT}",
     log:
         "build/logs/module/{study}/{variant}.log",
     # Large sources take long to compile, so their modules start first.
@@ -166,21 +192,21 @@ rule module:
         compilers=compilers,
         command=module_command,
     shell:
-        "{params.command[0]} {output.module} {input.bindings} 2> {log}"
+        "export TMPDIR={SCRATCH:q}; ({params.command[0]}) > {log} 2>&1 && cp {log} {output.report}"
 
 
-rule machine_code:
+rule reports:
     input:
         sources("analysis/toolchain/__init__.py", "analysis/toolchain/reports.py"),
+        report=MODULES / "{study}" / f"{{variant}}{REPORT}",
         module=MODULES / "{study}" / "{variant}.so",
     output:
-        MODULES / "{study}" / "{variant}.sass.csv",
+        *[MODULES / "{study}" / f"{{variant}}{suffix}" for suffix in SUFFIXES.values()],
     log:
-        "build/logs/machine_code/{study}/{variant}.log",
+        "build/logs/reports/{study}/{variant}.log",
     priority: 1
     shell:
-        "{PYTHON:q} -m analysis.toolchain.reports {wildcards.study} {wildcards.variant}"
-        " {input.module} {output} 2> {log}"
+        "{PYTHON:q} -m analysis.toolchain.reports {input.module} 2> {log}"
 
 
 rule code_table:

@@ -10,8 +10,8 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.measure.cpu import cores
 from analysis.study import Case
-from analysis.toolchain.compile import CompileSettings, compile_object
-from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.compile import CompileSettings, object_command
+from analysis.toolchain.compilers import find_toolchain, output_of
 from analysis.toolchain.modules import load_python
 from tests.compiled import QUICK, module
 from tests.repository import STUDIES
@@ -47,7 +47,7 @@ def test_no_increment_is_lost(name: str) -> None:
 def test_no_increment_is_merged_or_moved_out_of_the_loop(name: str, tmp_path: Path) -> None:
     out = tmp_path / "variant.o"
     source = STUDY.folder / f"{name}.cpp"
-    compile_object(source, CompileSettings(), find_toolchain(), "sm_90", out)
+    output_of(object_command(source, CompileSettings(), find_toolchain(), "sm_90", out))
     command = ["objdump", "-d", "--no-show-raw-insn", str(out)]
     code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     between_jumps = re.split(r":\t(?:j|call|ret)", code)
