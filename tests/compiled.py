@@ -4,8 +4,6 @@ Workers that ask for the same wait for the first of them. Whoever tests compilin
 ask here. Nothing is removed: delete build/tests now and then.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """Edits of files that are read again."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 python -m tests.faults --only allocator --jobs 2
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -29,6 +27,7 @@ LIMIT_S = {(): 180, ("--long",): 900}
 CAUGHT, SKIPPED = "caught", "skipped"
 NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|\b(Syntax|Indentation|Name)Error")
 """Output of a test whose fault does not compile, which finds nothing."""
+DEFINED = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,21 @@ class Fault:
 
 
 def read_faults() -> list[Fault]:
-    """All entries of the list."""
-    return [
-        Fault(area, where, test.removesuffix(" --long"), options, says, *texts)
-        for area, files in read_yaml(ROOT / "tests" / "faults.yaml").items()
-        for where, tests in files.items()
-        for test, faults in tests.items()
-        for options in [("--long",) * test.endswith(" --long")]  # a test's name may have spaces
-        for says, texts in faults.items()
-    ]
+    """All entries of the list. HotpathError for a test that does not exist, or twice."""
+    paths = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")]
+    tests = [(name, path) for path in paths for name in DEFINED.findall((ROOT / path).read_text())]
+    found: list[Fault] = []
+    for area, groups in read_yaml(ROOT / "tests" / "faults.yaml").items():
+        for group, faults in groups.items():
+            where, _, test = group.partition(" ")  # parameters may have spaces
+            options = ("--long",) * test.endswith(" --long")
+            test = test.removesuffix(" --long")
+            files = [path for name, path in tests if name == test.partition("[")[0]]
+            if len(files) != 1:
+                raise HotpathError(f"faults.yaml: {test}: expected one test, got {len(files)}")
+            node = f"{files[0]}::{test}"
+            found += [Fault(area, where, node, options, says, *of) for says, of in faults.items()]
+    return found
 
 
 def copy_project(folder: Path) -> Path:

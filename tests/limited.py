@@ -1,7 +1,5 @@
 """Made-up systems: their memory, control groups, and the bytes that a process may allocate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

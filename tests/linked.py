@@ -1,7 +1,5 @@
 """Links with times by the model: known parameters for fits, and a machine that has them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

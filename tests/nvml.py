@@ -1,7 +1,5 @@
 """A fake driver: answers of NVML and CUDA for GPUs that do not exist."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """The studies of the repository, read once, and copies of them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Repositories to change, and what the tables and the report make of them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,6 +1,4 @@
-"""The set-up of a fresh machine and of the container."""
-
-from __future__ import annotations
+"""The set-up of a fresh machine and of the container, and the hooks of contributors."""
 
 import os
 import re
@@ -9,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from analysis import ROOT
 
@@ -57,9 +56,7 @@ def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("python", ["/nonexistent", "/tmp", "/bin/false", "/bin/echo", "/bin/true"])
 @pytest.mark.parametrize(("script", "expected"), [("run", "3.11 to 3.13"), ("offline", "3.12")])
-def test_a_python_that_is_none_is_one_line(
-    tmp_path: Path, script: str, expected: str, python: str
-) -> None:
+def test_no_python_is_one_line(tmp_path: Path, script: str, expected: str, python: str) -> None:
     (tmp_path / "env").mkdir()
     (tmp_path / "env" / "python").write_text("3.12\n")
     done = ran(tmp_path, script, "name", PYTHON=python)
@@ -75,3 +72,16 @@ def test_the_container_has_the_locked_programs() -> None:
     assert compiler and f" {compiler[1]} " in definition
     files = definition.split("%files\n")[1].split("\n\n")[0]
     assert all((ROOT / line.split()[0]).exists() for line in files.splitlines())
+
+
+def programs(commands: list[str]) -> set[str]:
+    """The commands up to their first option or path, as `ruff check`."""
+    return {re.split(r" [-.>A-Z]", command)[0] for command in commands}
+
+
+def test_every_linter_of_the_check_is_a_hook() -> None:
+    [repository] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    hooks = programs([hook["entry"].removeprefix("env/run ") for hook in repository["hooks"]])
+    check = (ROOT / "env" / "check").read_text()
+    linters = r"^(?:  xargs )?((?:ruff|mypy|lint-imports|deptry|snakefmt|clang-format)\b.*)"
+    assert hooks == programs(re.findall(linters, check, re.MULTILINE))

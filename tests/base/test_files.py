@@ -1,14 +1,12 @@
 """Files that change in one step, records in CSV files, and locks."""
 
-from __future__ import annotations
-
 import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
@@ -17,9 +15,7 @@ from analysis.base.reading import read_json
 from analysis.base.records import columns, read_records, to_text, write_records
 
 
-def test_failed_write_leaves_the_file_unchanged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "folder" / "file"
     write_whole(path, "old")
     (tmp_path / "in_the_way").touch()
@@ -74,8 +70,9 @@ NAME = st.text(st.characters(codec="utf-8")).filter(str.isprintable)
 SECONDS, STREAM = st.floats(-1e18, 1e18), st.none() | COUNT.map(lambda count: -count)
 
 
+@settings(max_examples=30)  # each writes a file
 @given(st.lists(st.builds(Reading, NAME, COUNT, SECONDS, STREAM)))
-def test_records_survive_a_round_trip(
+def test_records_are_read_again(
     tmp_path_factory: pytest.TempPathFactory, readings: list[Reading]
 ) -> None:
     path = tmp_path_factory.mktemp("records") / "r.csv"

@@ -1,7 +1,5 @@
 """CPU time and memory that a process may use, in made-up control groups, and the choice of GPUs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,24 +9,11 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import open_gpus, show_only
-from analysis.base.limits import (
-    allocatable_bytes,
-    allowed_cores,
-    cpu_quota,
-    parse_cpu_list,
-    throttled_periods,
-)
-from tests.limited import HUGE, QUOTAS, SYSTEMS
+from analysis.base.limits import allowed_cores, cpu_quota, parse_cpu_list, throttled_periods
+from tests.limited import QUOTAS
 from tests.nvml import Device, fail, install
 
 ALL = len(os.sched_getaffinity(0))
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_limit_of_a_group_counts(tmp_path: Path, name: str) -> None:
-    assert allocatable_bytes(tmp_path) > HUGE, "nothing is known"
-    SYSTEMS[name].write(tmp_path)
-    assert allocatable_bytes(tmp_path) == SYSTEMS[name].left
 
 
 @pytest.mark.parametrize("name", QUOTAS)

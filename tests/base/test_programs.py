@@ -1,7 +1,5 @@
 """Programs: messages when they cannot continue, processes that end together, parallel maps."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal
@@ -123,9 +121,7 @@ def test_importing_is_interrupted_in_one_line_and_starts_no_threads() -> None:
     assert interrupted.communicate() == ("", "interrupted\n")
 
 
-def test_results_and_errors_of_other_processes_reach_the_caller(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_results_and_errors_of_processes_reach_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "allowed_cores", lambda: 2)
     results = forked_map(lambda item: (item, os.getpid()), range(5))
     assert [item for item, _ in results] == [0, 1, 2, 3, 4]

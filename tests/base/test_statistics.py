@@ -1,7 +1,5 @@
 """Intervals and verdicts: cases solved by hand, and rates of errors by chance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files as NVBench writes them with `--jsonbin`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -80,7 +80,7 @@ def test_the_exit_code_is_the_verdict_as_in_the_example_of_the_page(run: Command
         (("m",), "B: expected another side, unless A is -, got None"),
     ],
 )
-def test_arguments_that_cannot_be_end_with_2_and_one_line(
+def test_bad_arguments_are_one_line(
     arguments: tuple[str, ...], expected: str, run: Command
 ) -> None:
     files(Path("files"), {}, runs=1)

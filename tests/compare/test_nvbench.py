@@ -86,21 +86,6 @@ def test_samples_that_are_no_times_leave_the_summaries(file: Path, samples: list
     assert run_of(file).seconds == pytest.approx(1.1e-5)
 
 
-@pytest.mark.parametrize("name", ["{folder}/s/0.bin", "s/0.bin", "../s/0.bin", "elsewhere/s/0.bin"])
-@pytest.mark.parametrize("at", [".", ".."])
-def test_samples_lie_where_nvbench_looks_for_them(file: Path, name: str, at: str) -> None:
-    inner = file.parent / "inner" / file.name
-    inner.parent.mkdir()
-    file.rename(inner)
-    samples = (inner.parent / at / "s" / "0.bin").resolve()
-    samples.parent.mkdir()
-    np.full(3, 7e-5, "<f4").tofile(samples)
-    name = name.format(folder=samples.parents[1])
-    is_read = at == "." or not name.startswith("elsewhere")
-    run = run_of(changed(inner, about_samples(filename=name)))
-    assert run.seconds == pytest.approx(7e-5 if is_read else 1.1e-5)
-
-
 def test_programs_are_told_apart_by_as_much_of_their_path_as_needed(tmp_path: Path) -> None:
     def side(times: Mapping[str, float]) -> Side:
         files = [tmp_path / f"{program.replace('/', '-')}.json" for program in times]

@@ -1,7 +1,5 @@
 """Variants bound to small cases, launched and checked as the engine does it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Variants bound to small cases on a machine without a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Made-up results of any study, with a value of every metric in every case."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +14,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Study, Variant
 from tests.linked import KNOWN
 from tests.roots import make_inputs, settled
-from tests.synthetic import (
-    Sample,
-    plausible,
-    provenance_of,
-    samples_of,
-    set_capture,
-    write_run,
-)
+from tests.synthetic import Sample, plausible, samples_of, set_capture, write_run
 
 LOOK = {"copy_bytes_per_s": 1e10}
 TIMES = ("host_time", "submit_time", "gpu_time")
@@ -78,9 +69,7 @@ def measured(study: Study, root: Path, grid: str = "default") -> StudyFacts:
     results = root / "results"
     variants = [variant for variant in study.variants if variant.in_grid(grid)]
     found = [sample for variant in variants for sample in samples(study, variant, grid)]
-    looks = {"conditions": [LOOK] * 5}
-    known = {variant.name: provenance_of(study, variant) | looks for variant in variants}
-    write_run(results, "box", study.name, found, known)
+    write_run(results, "box", study, found, conditions=[LOOK] * 5)
     names = {variant.name: dict[str, str]() for variant in variants}
     events = [event for name in names for event in normalised(name, EVENTS)]
     set_capture(results, "box", study, "timeline", names, events)

@@ -1,7 +1,5 @@
 """Every study's kernels as a compiler makes them, and every key that its description defines."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -11,21 +9,10 @@ from analysis.base.gpu import Gpu
 from analysis.measure.plan import Place
 from analysis.study import Study, Variant, parse_case
 from analysis.study.source import source_files
-from tests.compiled import ARCH, QUICK, kernel_resources, module_file
+from tests.compiled import ARCH, kernel_resources
 from tests.conformance.results import TIMES
 from tests.repository import STUDIES
 
-EVERY_KERNEL = pytest.mark.parametrize(
-    ("study", "variant"),
-    [
-        (study, variant)
-        for study in STUDIES.values()
-        # A variant of each file; those that differ in constants only would not build otherwise.
-        for variant in {one.path: one for one in reversed(study.variants)}.values()
-        if variant.path.suffix == ".cu"
-    ],
-    ids=lambda it: it.name,
-)
 ARCHS = [
     ARCH,
     *(pytest.param(arch, marks=pytest.mark.long) for arch in ("sm_80", "sm_120")),
@@ -37,10 +24,18 @@ GPU = Gpu(handle=None, name="", uuid="", index=0, arch="sm_90", pci_bus_id="")
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-@EVERY_KERNEL
-def test_every_kernel_builds_for_the_architecture_without_spills(
-    study: Study, variant: Variant, arch: str
-) -> None:
+@pytest.mark.parametrize(
+    ("study", "variant"),
+    [
+        (study, variant)
+        for study in STUDIES.values()
+        # A variant of each file; those that differ in constants only would not build otherwise.
+        for variant in {one.path: one for one in reversed(study.variants)}.values()
+        if variant.path.suffix == ".cu"
+    ],
+    ids=lambda it: it.name,
+)
+def test_every_kernel_builds_without_spills(study: Study, variant: Variant, arch: str) -> None:
     least = [int(need[3:].rstrip("a")) for need in variant.needs if need.startswith("sm_")]
     if int(arch[3:]) < max(least, default=0):
         pytest.skip(f"needs {variant.needs}")
@@ -52,12 +47,6 @@ def test_every_kernel_builds_for_the_architecture_without_spills(
         assert 0 < int(kernel["registers"]) <= 255
         spills = int(kernel["spill_store_bytes"]) + int(kernel["spill_load_bytes"])
         assert spills == 0 or variant.name in SPILLING
-
-
-@pytest.mark.long
-@EVERY_KERNEL
-def test_every_module_can_be_linked(study: Study, variant: Variant) -> None:
-    assert module_file(study, variant, optimisation=QUICK).exists()
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)

@@ -1,7 +1,5 @@
 """Every variant that can be launched without a GPU: bound to host memory, launched, checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -101,7 +99,8 @@ ON_HOST = {
     ),
 }
 """Variants whose host code is compiled."""
-LONG = {"packed_past_caches", "packed_by_2", "pinned_2d"}
+LONG = {*ON_HOST["pool_gather"], "pinned_2d"}
+"""Bindings of pool_gather would be compiled for this test alone."""
 VALUES: dict[str, list[dict[str, Any]]] = {
     "pinned_loop": [{"direction": "both", "count": 1}, {}],
     "pinned_list_packed": [{"threads": 1}, {"threads": 5}],

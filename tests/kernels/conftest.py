@@ -1,7 +1,5 @@
 """Fixtures of tests on a GPU, and without one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

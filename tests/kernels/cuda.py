@@ -1,7 +1,5 @@
 """CUDA without a GPU, for Python: memory of devices and pinned memory are memory of the host."""
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import gc

@@ -99,11 +99,13 @@ class PoolRows:
         of.current[0] = (of.current[0] + 1) % len(pairs)
         self.sets.append(int(of.current[0]))
         sources, places = pairs[of.current[0]].T
-        rows = of.pool[sources]
-        if of.scales is not None:
-            scales = array_of(of.scales)[sources]
-            rows = np.concatenate([rows[:, :512], scales, rows[:, 512:]], axis=1)
-        array_of(of.dst)[places] = rows
+        array_of(of.dst)[places] = self.rows(of, sources)
+
+    def rows(self, of: Any, sources: np.ndarray) -> np.ndarray:
+        rows: np.ndarray = of.pool[sources]
+        if of.scales is None:
+            return rows
+        return np.concatenate([rows[:, :512], array_of(of.scales)[sources], rows[:, 512:]], axis=1)
 
     def flush(self, set: int) -> bool:
         return False
@@ -115,19 +117,13 @@ class PoolRows:
 class EngramRows(PoolRows):
     """pool_gather: the next set of pairs, of rows of an Engram table with their scales."""
 
-    def launch(self, stream: int) -> None:
-        of = self.arguments
-        pairs = array_of(of.pairs)
-        of.current[0] = (of.current[0] + 1) % len(pairs)
-        sources, places = pairs[of.current[0]].T
+    def rows(self, of: Any, sources: np.ndarray) -> np.ndarray:
         values, scales = of.pool[sources], of.scales[sources]
         if of.operator == "vllm":
-            rows = np.concatenate([values, scales], axis=1)
-        else:
-            factors = zip(values.tolist(), scales.repeat(32, axis=1).tolist(), strict=True)
-            products = [list(map(bf16_product, *each)) for each in factors]
-            rows = np.array(products, np.uint16).view(np.uint8)
-        array_of(of.dst)[places] = rows
+            return np.concatenate([values, scales], axis=1)
+        factors = zip(values.tolist(), scales.repeat(32, axis=1).tolist(), strict=True)
+        products = [list(map(bf16_product, *each)) for each in factors]
+        return np.array(products, np.uint16).view(np.uint8)
 
     def sort_seconds(self, stream: int, count: int) -> list[float]:
         return [1e-6] * (count if self.arguments.order == "sorted" else 0)

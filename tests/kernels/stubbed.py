@@ -1,7 +1,5 @@
 """Host code of variants, linked with a CUDA runtime that has no GPU."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import re
@@ -46,11 +44,7 @@ def runtime(*flags: str) -> Path:
 
 
 def stubbed(
-    study: Study,
-    name: str,
-    *flags: str,
-    source: Path | None = None,
-    bindings: Study | None = None,
+    study: Study, name: str, *flags: str, source: Path | None = None, bindings: Study | None = None
 ) -> Any:
     """The module of a variant, or of another source of it, whose kernels are functions of the host
     if it has any, with the runtime, both with these flags, and the bindings of its study or of

@@ -1,14 +1,11 @@
 """The rows that launches read: in their pool, distinct, in order or in runs, as the study says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from analysis.base.errors import FieldError
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
 from kernels.common.draws import consecutive_sets
@@ -95,13 +92,3 @@ def test_consecutive_rows_begin_anywhere() -> None:
     values: dict[str, CaseValue] = {"row_bytes": 48, "stride_bytes": 80, "offset_bytes": 32}
     starts = CALIBRATION.row_starts(Case(values, 40 * 48, "default"), 4096, rng)
     assert len({*starts.tolist()}) == 40 and ((starts - 2) % 5 == 0).all()
-
-
-def test_places_that_cannot_be_drawn_are_an_error() -> None:
-    for rows, layout, message in (
-        (101, "scattered", "context_rows: expected 1 to 100"),
-        (97, "pages_16", "pool_rows: expected room for 7 pages of 16 rows, got 100"),
-        (9, "pages", "layout: expected scattered, pages_N or consecutive, got 'pages'"),
-    ):
-        with pytest.raises(FieldError, match=f"^{message}"):
-            draw_places(1, rows, 100, layout, np.random.default_rng(0))

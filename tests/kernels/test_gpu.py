@@ -1,14 +1,13 @@
 """Only a GPU can show that kernels are right: all variants in small cases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from analysis.measure.cell import Operation, Skip
-from analysis.study import Study, Variant
+from analysis.study import CaseValue, Study, Variant
+from analysis.toolchain.peers import unusable
 from kernels.common.large_pool import KINDS
 from tests.compiled import gpu_module
 from tests.conformance.binding import Values, bound, outcome
@@ -18,6 +17,8 @@ pytestmark = pytest.mark.gpu
 
 MIB = 2**20
 CONSTANTS = {
+    # Beyond the reach of the TLB: from a smaller pool, CPU threads pack nothing.
+    "decode_step": {"layers": 5, "largest_pool_mib": 640},
     "h2d_gather": {"total_cpu_slots": 4096, "total_gpu_slots": 4096},
     "pool_gather": {"largest_pool_mib": 3072},
     "translation": {"pool_mib": 128, "kinds_mib": 64, "largest_bytes": 2 * MIB},
@@ -54,7 +55,18 @@ def of_transfers(variant: Variant) -> list[Values]:
     return [{"direction": way, "size": size, "count": count} for way, size, count in ways]
 
 
+STEP: dict[str, CaseValue] = {
+    "requests": 3,
+    "hits": 60,
+    "pool_mib": 640,
+    "width": 256,
+    "schedule": "inline",
+}
 CASES: dict[str, Sequence[Values]] = {
+    "decode_step": [
+        *(STEP | {"schedule": one} for one in ("inline", "beside_layer", "beside_products")),
+        STEP | {"requests": 1, "hits": 99},
+    ],
     "h2d_gather": [
         {"bs": bs, "topk": topk, "draw": draw}
         for bs, topk, draw in ((1, 1, "permutation"), (3, 333, "with_replacement"))
@@ -102,13 +114,17 @@ def on_gpu(study: Study, variant: Variant, values: Values) -> Operation:
         for name in CASES
         for variant in STUDIES[name].subjects
         # Other variants of transfers are tested without a GPU, or need PyTorch.
-        if "torch" not in variant.needs
+        if "torch" not in variant.needs or name == "decode_step"
         if name != "transfers"
         or variant.path.suffix == ".cu"
         or (variant.name.endswith("_loop") and "managed" not in variant.name)
     ],
 )
 def test_every_launch_is_right(study: Study, variant: Variant, stream: int) -> None:
+    if "torch" in variant.needs:
+        pytest.importorskip("torch")
+    if reason := unusable(variant):
+        pytest.skip(reason)
     for values in cases_of(study, variant):
         try:
             operation = on_gpu(study, variant, values)
@@ -136,6 +152,25 @@ def test_rows_outside_and_a_closed_gather_are_refused(stream: int) -> None:
         operation._launches.pairs.put(pairs)
         with pytest.raises(ValueError, match=rf"pairs\[3\]: expected a {message}"):
             operation.inputs.bind(study.variant("loads_first"), gpu_module(study, "loads_first"))
+
+
+def test_faults_of_a_decode_step_are_found(stream: int) -> None:
+    pytest.importorskip("torch")
+    study = STUDIES["decode_step"]
+    operation: Any = on_gpu(study, study.variant("few_blocks"), STEP)
+    assert outcome(operation, stream) is None
+    arrays = operation.inputs.arrays
+    slot = int(arrays["out"][2, 0, 7])
+    hot = arrays["hot"][2].view(-1, arrays["hot"].shape[3])
+    hot[slot, 5] ^= 1
+    assert operation.check() == "layer 2, request 0, id 7: expected the bytes of its row"
+    hot[slot, 5] ^= 1
+    arrays["rows"][2, 1] += 1 << 30  # rows that no step has held
+    assert "fetched rows: expected" in operation.check()
+    arrays["out"][0, 0, 0] = arrays["out"][0, 0, 1]
+    assert "different ones" in operation.check()
+    arrays["out"][0, 0, 0] = arrays["rows"].shape[2]
+    assert "another's" in operation.check()
 
 
 def samples_of(study: str, name: str, values: Values, stream: int) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The C++ copy of `allocatable_bytes`, in the same made-up control groups as Python's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

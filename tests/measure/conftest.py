@@ -1,7 +1,5 @@
 """Rounds that take little time and disturb nothing, and a place for their results."""
 
-from __future__ import annotations
-
 import multiprocessing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small studies of host code, and their measurement."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The host: its speed, its other load, its description, its lock, and the commit of the code."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re
@@ -37,9 +35,7 @@ from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize("others", [0.5, 3.0])
-def test_only_cores_that_others_use_count_as_busy(
-    monkeypatch: pytest.MonkeyPatch, others: float
-) -> None:
+def test_cores_that_others_use_are_busy(monkeypatch: pytest.MonkeyPatch, others: float) -> None:
     """This process keeps one of eight cores busy while it measures."""
     monkeypatch.setattr(psutil, "cpu_count", lambda: 8)
     monkeypatch.setattr(psutil, "cpu_percent", lambda: 100 * (1 + others) / 8)
@@ -50,9 +46,7 @@ def test_only_cores_that_others_use_count_as_busy(
     assert 1e8 < found.copy_bytes_per_s < 1e12
 
 
-def test_hosts_are_distinguished_without_revealing_their_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_differ_without_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {host_id([GPU]), host_id([replace(GPU, uuid="GPU-2")])}
     assert len(names) == 2
     assert all(re.fullmatch("[0-9a-f]{8}", name) for name in names)

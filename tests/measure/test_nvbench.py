@@ -1,7 +1,5 @@
 """Device times from NVBench, reports of Nsight Compute, and timelines of CUPTI."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path
@@ -16,12 +14,12 @@ from analysis.measure import nvbench
 from analysis.measure.cell import Cell, Operation, PythonLauncher
 from analysis.measure.nvbench import run_under_nvbench
 from analysis.measure.profile import ncu
-from analysis.measure.profile.session import normalised
-from tests.captured import REAL
 from tests.repository import STUDIES
 from tests.synthetic import COPY
 
 WARPS = COPY.variant("warps")
+REPORT = Path(__file__).with_name("h100_gather.ncu.csv").read_text()
+"""Of Nsight Compute on variants of the gather."""
 
 
 def test_device_times_are_assigned_to_their_cells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,13 +103,13 @@ def values(text: str) -> dict[str, dict[str, float]]:
 
 
 def test_a_report_of_the_profiler_is_read_as_far_as_it_has_values() -> None:
-    found = values(REAL)
+    found = values(REPORT)
     assert found and set(found) <= set(CASES)
     for counted in found.values():
         assert counted["gpu__time_duration.sum"] > 0
         assert counted["launch__registers_per_thread"].is_integer()
         assert set(counted) <= set(ncu.METRICS)
-    lines = REAL.splitlines()
+    lines = REPORT.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
     header, units, row, *_ = lines[start:]
     fields = row.split('","')
@@ -152,17 +150,3 @@ def test_the_metrics_of_this_gpu_are_asked_for_and_an_error_has_the_words_of_the
     known = ncu.known_metrics()
     counted = [metric for metric in known if not metric.startswith("launch__")]
     assert counted == ["dram__bytes_read.sum"] and "launch__grid_size" in known
-
-
-def test_a_timeline_begins_at_zero_and_runs_in_order() -> None:
-    first, second = normalised(
-        "one",
-        [
-            (5_000, 9_000, 7, "kernel", "_Z4copyv", None, 3),
-            (2_000, 3_500, None, "host call", "cudaLaunchKernel", None, 3),
-            (0, 0, 7, "memcpy", "memcpy", 64, 4),
-        ],
-    )
-    assert (first.name, first.start, first.end) == ("cudaLaunchKernel", 0.0, 1.5e-6)
-    assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
-    assert normalised("one", []) == []

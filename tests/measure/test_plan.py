@@ -1,7 +1,5 @@
 """Plans: where a study is measured, needs that are met there, and variants that are pending."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +13,7 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import Gpu, open_gpus
 from analysis.measure import plan as module
 from analysis.measure.__main__ import other_users
-from analysis.measure.plan import (
-    Place,
-    find_places,
-    lacks_captures,
-    pending,
-    plan_pending,
-)
+from analysis.measure.plan import Place, find_places, lacks_captures, pending, plan_pending
 from analysis.study import CAPTURE_KINDS, Study, config, load_study
 from analysis.study.config import load_config
 from tests.compiled import toolchain
@@ -81,9 +73,7 @@ def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_
         assert used()[1] == [0, 3]
 
 
-def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own(
-    build_folder: Path,
-) -> None:
+def test_a_machine_without_a_gpu_and_a_trial_have_other_folders(build_folder: Path) -> None:
     results = load_config({}).results
     for settings, root, machine in (
         ({}, build_folder / "unnamed", "unnamed"),

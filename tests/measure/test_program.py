@@ -1,8 +1,6 @@
 """The command: what a crash, a full disk, an edit or a bad variant costs. The command for one
 variant."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os
@@ -21,14 +19,13 @@ import pytest
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.reading import read_yaml
 from analysis.measure import __main__ as program
 from analysis.measure import bench
 from analysis.measure.bench import case_of, main, options
 from analysis.measure.plan import Place, pending, wrong_variants
 from analysis.results.store.runs import described
 from analysis.study import Study
-from analysis.study.config import CONFIG_FILE, load_config
+from analysis.study.config import load_config
 from tests.compiled import toolchain
 from tests.editing import replace_in
 from tests.measure.studies import FILL, GRID, contents, only_run, started_rounds, write_study
@@ -194,9 +191,7 @@ CRASH = FILL + "    import ctypes; ctypes.string_at(0)\n"
 FULL = FILL + f"    raise OSError({errno.ENOSPC}, 'No space left on device', 'here')\n"
 
 
-def test_bad_studies_cost_themselves_until_they_are_mended(
-    tmp_path: Path, place: Place, measure: Measure
-) -> None:
+def test_bad_studies_cost_only_themselves(tmp_path: Path, place: Place, measure: Measure) -> None:
     """Each has a line. Nothing that comes after a full disk could be kept."""
     crash, wrong, full = (
         write_study(tmp_path / name, {"name": "one"}, {"name": variant, "after": "one"})
@@ -225,15 +220,6 @@ def test_bad_studies_cost_themselves_until_they_are_mended(
     (wrong.folder / "wrong.py").write_text(FILL)
     assert wrong_variants(wrong, place) == []
     measure([crash, wrong, good])
-
-
-def test_the_command_of_a_run_is_quoted_and_omits_defaults() -> None:
-    defaults = read_yaml(CONFIG_FILE)
-    assert program.command_of(["calls"], None, defaults) == "python -m analysis.measure calls"
-    asked = defaults | {"machine": "my-box", "nvcc": "/opt/cuda/bin/nvcc"}
-    assert program.command_of(["calls"], "python", asked) == (
-        'python -m analysis.measure calls --variant python --config \'{"machine": "my-box"}\''
-    )
 
 
 def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """GPUs that do not answer every query of NVML, as under WSL, on consumer cards and vGPUs."""
 
-from __future__ import annotations
-
 import csv
 import threading
 from collections import Counter
@@ -48,9 +46,7 @@ def recorded(gpus: tuple[Gpu, ...], turns: int = 99) -> list[Answers]:
     return answers
 
 
-def test_a_query_without_an_answer_costs_its_own_columns_only(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_query_without_an_answer_costs_its_columns_only(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
         monkeypatch.setenv(name, "")
     install(monkeypatch, devices(2))
@@ -187,9 +183,7 @@ def test_two_gpus_have_access_if_each_reaches_the_other(monkeypatch: pytest.Monk
         assert (describe(gpus[:1]).peer_access, describe(gpus).peer_access) == (None, named)
 
 
-def test_nvlinks_without_a_switch_count_for_the_gpu_that_they_lead_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nvlinks_without_a_switch_count_for_their_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, c = (Device(index).bus_id for index in range(3))
     ends = [[b, b, c, None], [a, a, None, None], [a, None, None, None]]
     for found, known in (

@@ -1,7 +1,5 @@
 """One round: its order, the number of times per cell, and the steps before each time."""
 
-from __future__ import annotations
-
 import gc
 import re
 import weakref
@@ -62,7 +60,7 @@ def test_rounds_have_all_cells_in_orders_that_run_and_round_decide(tmp_path: Pat
     assert order(5) == orders[5] != order(5, "2026-02-02T03:04:05Z")
 
 
-def test_a_case_has_as_many_visits_metrics_and_samples_as_study_yaml_says(
+def test_cases_have_the_visits_metrics_and_samples_of_the_study(
     tmp_path: Path, place: Place
 ) -> None:
     few = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
@@ -235,9 +233,7 @@ def test_host_times_follow_a_flush_of_the_l2(
         assert operation.events == ([*flush, "settle"] if host_work else [])
 
 
-def test_the_time_to_submit_is_a_part_of_the_time_until_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_time_to_submit_ends_before_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     monkeypatch.setattr(memory, "flush_l2", lambda *_: clock.advance(5))
     monkeypatch.setattr(memory, "synchronize", lambda stream: clock.advance(0.02))
@@ -304,7 +300,7 @@ def rig_of(study: Study) -> Rig:
     return Rig(study, study.folder, np.random.default_rng(0), study.variants)
 
 
-def test_the_engine_calls_a_workload_in_the_order_of_the_page(
+def test_a_workload_is_called_in_the_pages_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analysis.measure.round.WARM_UP_S", 0.001)
@@ -370,7 +366,7 @@ def test_a_case_is_prepared_once_for_all_variants_of_one_set_of_constants(tmp_pa
             rig.bind(one, second)
     rig.bind(one, first)
     assert [call for call in calls if call.startswith("prepare")] == [
-        *("prepare n=2", "prepare n=2", "prepare n=1"),
+        *("prepare n=2", "prepare n=2", "prepare n=1")
     ]
 
 

@@ -2,8 +2,6 @@
 that the tables use but those of statistics. Made-up results have everything that results can have.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -33,7 +31,7 @@ from analysis.results.tables.of_study import study_tables
 from analysis.study import Study, Variant
 from analysis.study.source import fingerprint
 from tests import repository
-from tests.synthetic import CALLS, COPY, Sample, provenance_of, samples_of, write_run
+from tests.synthetic import CALLS, COPY, Sample, samples_of, write_run
 
 TIME_METRICS = ("gpu_time", "host_time", "op_time")
 Row: TypeAlias = "dict[str, Any]"
@@ -193,14 +191,11 @@ def made_up(results: Path, study: Study) -> None:
         run = f"2026-01-{number + 1:02}T00:00:00Z"
         slow = draw.lognormvariate(0, 0.02)
         every: list[Sample] = []
-        variants: dict[str, Row] = {}
+        stale: dict[str, str] = {}
         for variant in study.variants:
-            about = variants[variant.name] = provenance_of(study, variant, run=run)
-            about["machine"] |= {"host": host * 8}
-            about["disturbed"] = [{"round": number % 5, "why": ["heat"]}]
             is_gone = (variant.name, machine) == ("looping", "other")
             if is_gone or draw.random() < 0.15:
-                about["source_sha256"] = "0" * 64
+                stale[variant.name] = "0" * 64
             samples: list[Sample] = []
             for one in samples_of(study, variant, run=run, rounds=5, noise=0.0):
                 visits = next(case.visits for case in variant.cases if case.id == one.case)
@@ -227,7 +222,8 @@ def made_up(results: Path, study: Study) -> None:
                 case 3:
                     samples = [one for one in samples if one.round != 1]
             every += samples
-        write_run(results, machine, study.name, every, variants)
+        disturbed = [{"round": number % 5, "why": ["heat"]}]
+        write_run(results, machine, study, every, stale, {"host": host * 8}, disturbed=disturbed)
 
 
 def table(texts: Mapping[str, str], name: str, key: Sequence[str]) -> Table:

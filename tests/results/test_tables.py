@@ -1,7 +1,5 @@
 """Tables of made-up results: fits and predictions, and what is left out."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess
@@ -69,9 +67,7 @@ def test_a_run_that_tables_cannot_be_made_of_is_left_out_alone(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("values", [(SMALLEST, LONGEST_S), (LONGEST_S,), (SMALLEST,)])
-def test_the_ends_of_the_range_of_times_give_finite_tables(
-    tmp_path: Path, values: tuple[float, ...]
-) -> None:
+def test_extreme_times_give_finite_tables(tmp_path: Path, values: tuple[float, ...]) -> None:
     def seconds(variant: Variant, *_: object) -> float:
         return values[CALLS.variant_names.index(variant.name) % len(values)]
 
@@ -99,9 +95,7 @@ def test_evidence_that_could_be_had_is_missing_and_other_code_is_not_tested(tmp_
     assert not isinstance(reason.value, Missing)
 
 
-def test_held_back_rows_are_predicted_and_do_not_take_part_in_the_fit(
-    calibrated: Inputs, tmp_path: Path
-) -> None:
+def test_held_back_rows_are_predicted_and_not_fitted(calibrated: Inputs, tmp_path: Path) -> None:
     """Nor has stale code a prediction."""
     model, parameters = (calibrated.tables[name] for name in ("model", "model_parameters"))
     assert list(parameters["parameter"]) == list(NAMES)

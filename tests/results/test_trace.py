@@ -1,7 +1,5 @@
 """The path of a sample: the files of the project that one marked host time passes until its bar."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import is_dataclass

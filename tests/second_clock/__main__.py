@@ -3,8 +3,6 @@
 Needs a GPU and nvcc; builds the modules that are missing. Exit code 1 if the clocks disagree.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,6 +1,9 @@
-"""The cells that both clocks time, and the engine's visit to one within two of the second clock."""
+"""The cells that both clocks time, and the engine's visit to one within two of the second clock.
 
-from __future__ import annotations
+The engine's clocks are NVBench for device times and kernels/common/host_clock.h for host times. The
+second clock, a plain C++ and CUDA program, shares no code with them. Both time the same built
+modules, bound by the same workload, in one visit of one process.
+"""
 
 import ctypes
 import gc
@@ -13,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from analysis.base.errors import HotpathError
 from analysis.base.expression import evaluate
 from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.measure.cell import Cell, TimeDevice
@@ -82,8 +84,7 @@ class BothClocks(Bench):
     def __init__(self, job: RoundJob, gpus: tuple[Gpu, ...], library: Path) -> None:
         super().__init__(job, gpus, tell=lambda started: None)
         self._clock = ctypes.CDLL(str(library))  # releases the GIL during calls
-        self._clock.message.restype = ctypes.c_char_p
-        for name in ("flush", *TIMES.values()):
+        for name in TIMES.values():
             getattr(self._clock, name).restype = ctypes.c_double
         self.second: dict[Cell, dict[str, list[float]]] = {}
 
@@ -111,17 +112,12 @@ class BothClocks(Bench):
             operation.reset(bound.stream)
             bound.wait()
         if metric == "host_time":
-            self._call("flush", bound.stream)
+            self._clock.flush(ADDRESS(bound.stream))
             if bound.variant.host_work and operation.settle:
                 operation.settle()
         # Of the C function that does the work once, of its argument, and of the stream.
-        return self._call(TIMES[metric], *operation.launcher.addresses, bound.stream)
-
-    def _call(self, name: str, *addresses: int) -> float:
-        seconds: float = getattr(self._clock, name)(*map(ADDRESS, addresses))
-        if seconds < 0:
-            raise HotpathError(f"second clock: {self._clock.message().decode()}")
-        return seconds
+        addresses = map(ADDRESS, (*operation.launcher.addresses, bound.stream))
+        return float(getattr(self._clock, TIMES[metric])(*addresses))
 
     def compared(self, timed: Timed, cell: Cell) -> list[dict[str, object]]:
         """A row for each metric of a cell: the medians of both clocks in seconds, NaN if it failed,

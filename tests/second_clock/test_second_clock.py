@@ -1,7 +1,5 @@
 """The engine's clocks agree with a second one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Valid settings in config.yaml and --config, and one error for each fault."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Packages of operators that engines ship: their releases, in the hash and as a reason to skip."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -19,7 +17,7 @@ from analysis.study import peers, source
 from tests.repository import STUDIES
 
 
-def test_another_release_makes_results_stale_and_a_missing_one_is_named(
+def test_another_release_is_stale_a_missing_one_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     study = STUDIES["h2d_gather"]

@@ -1,8 +1,6 @@
 """Edits that make a result stale: those of tokens, flags and constants, and no others. What studies
 import."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -129,9 +127,7 @@ def test_a_file_belongs_to_all_that_import_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
-def test_every_module_that_a_workload_loads_belongs_to_its_variants(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_that_a_workload_loads_is_hashed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     tops = tuple(f"{top}/" for top in TOPS)
 
     def loaded() -> dict[str, Path]:

@@ -1,8 +1,6 @@
 """Valid study.yaml files, one error for each fault, and the cases, grids and comparisons of a
 study."""
 
-from __future__ import annotations
-
 import copy
 import shutil
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 The folder `root` holds its studies, their pages and what was published of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import zlib
@@ -183,15 +181,6 @@ def files_of(root: Path, machine: str, study: str) -> list[Path]:
     return sorted(path.with_suffix(".csv") for path in described(folder))
 
 
-def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> dict[str, Any]:
-    """What `add_run` writes of a variant's run beside its samples."""
-    times = dict.fromkeys(("run", "start", "end"), run)
-    code = {"commit": "0" * 40, "dirty": False, "source_sha256": fingerprint(study, variant)}
-    how = {"method_version": METHOD_VERSION, "command": "made up", "rounds": MAX_ROUNDS}
-    host = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
-    return times | code | how | {"machine": host}
-
-
 def write_machine(
     root: Path,
     machine: str,
@@ -203,58 +192,43 @@ def write_machine(
 ) -> None:
     """Results of `variants` (all of the study's) on one machine; `of_samples` are arguments of
     `samples_of`."""
-    samples: list[Sample] = []
-    known: dict[str, dict[str, Any]] = {}
-    for variant in study.variants if variants is None else variants:
-        if found := samples_of(study, variant, run=run, **of_samples):
-            samples += found
-            known[variant.name] = provenance_of(study, variant, run=run)
-    if known:
-        write_run(root, machine, study.name, samples, known)
-
-
-def add_run(
-    root: Path,
-    machine: str,
-    study: str,
-    variant: str,
-    samples: Sequence[Sample],
-    provenance: Mapping[str, Any],
-) -> None:
-    """Put a variant into a run of a machine, which may have other variants already."""
-    write_run(root, machine, study, samples, {variant: provenance})
+    made = study.variants if variants is None else variants
+    samples = [one for each in made for one in samples_of(study, each, run=run, **of_samples)]
+    if samples:
+        write_run(root, machine, study, samples)
 
 
 def write_run(
     root: Path,
     machine: str,
-    study: str,
+    study: Study,
     samples: Sequence[Sample],
-    variants: Mapping[str, Mapping[str, Any]],
+    codes: Mapping[str, str] | None = None,
+    host: Mapping[str, Any] | None = None,
+    **about: Any,
 ) -> None:
-    """Write a run, with what its file had of other variants."""
-    folder = root / machine / study
-    first = next(iter(variants.values()))
-    host = host_of(first["machine"], first["run"])
-    name = name_of_run(first["run"], host.id)
-    rows = rows_of(samples)
-    known = {
-        variant: VariantKeys(source_sha256=one["source_sha256"], unmet=one.get("unmet"))
-        for variant, one in variants.items()
-    }
-    bounds = {k: v for one in variants.values() for k, v in one.get("bounds", {}).items()}
+    """Write the run of these samples, with what its file had of other variants. Variants that
+    `codes` lacks have the hash of now; `host` are more facts of the host, `about` other keys."""
+    folder, run = root / machine / study.name, samples[0].run
+    facts = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
+    keys = host_of({**facts, **(host or {})}, run)
+    name, rows, known = name_of_run(run, keys.id), rows_of(samples), {}
+    for variant in dict.fromkeys(sample.variant for sample in samples):
+        code = (codes or {}).get(variant) or fingerprint(study, study.variant(variant))
+        known[variant] = VariantKeys(source_sha256=code)
+    bounds = about.pop("bounds", {})
     if (folder / f"{name}.json").exists():
-        old = next(run for run in read_runs(folder, None) if run.about.run == name)
-        rows = [*(row for row in old.rows if row.variant not in variants), *rows]
-        known = {**old.about.variants, **known}
-        bounds = {**old.about.bounds, **bounds}
-    about: dict[str, Any] = {"format": FORMAT, "grid": "default", "discarded_host_passes": 1}
-    about |= {"asked": [], "other_processes": [], "conditions": [], "disturbed": []}
-    about |= {"repeated": [], "telemetry": {}, "stages_s": None, "energy_j": None}
-    about |= {key: first[key] for key in first.keys() & RunFile.model_fields.keys()}
-    about |= {"machine": machine, "study": study, "run": name, "host": host, "variants": known}
-    about |= {"bounds": bounds, "files": {}, "compiler": Compiler(**first.get("compiler", {}))}
-    add(folder, RunFile.model_validate(about), {f"{name}.csv": to_text(rows)})
+        old = next(one for one in read_runs(folder, None) if one.about.run == name)
+        rows = [*(row for row in old.rows if row.variant not in known), *rows]
+        known, bounds = {**old.about.variants, **known}, {**old.about.bounds, **bounds}
+    usual: dict[str, Any] = {"format": FORMAT, "grid": "default", "discarded_host_passes": 1}
+    usual |= {"asked": [], "other_processes": [], "conditions": [], "disturbed": []}
+    usual |= {"repeated": [], "telemetry": {}, "stages_s": None, "energy_j": None}
+    usual |= {"method_version": METHOD_VERSION, "command": "made up", "rounds": MAX_ROUNDS}
+    usual |= {"start": run, "end": run, "commit": "0" * 40, "dirty": False, "files": {}}
+    usual |= {"machine": machine, "study": study.name, "run": name, "compiler": Compiler()}
+    usual |= {"host": keys, "variants": known, "bounds": bounds}
+    add(folder, RunFile.model_validate(usual | about), {f"{name}.csv": to_text(rows)})
 
 
 def host_of(machine: Mapping[str, Any], run: str = RUN) -> HostKeys:

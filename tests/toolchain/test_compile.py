@@ -1,8 +1,6 @@
 """Modules of made-up studies with their flags, constants and packages; Python as a package; what
 a change compiles again."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 from collections.abc import Collection
@@ -191,9 +189,7 @@ def read_by_compiler(sources: Collection[Path], root: Path) -> dict[Path, set[Pa
     return read
 
 
-def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(
-    tmp_path: Path,
-) -> None:
+def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(tmp_path: Path) -> None:
     copy_studies(tmp_path)
     (tmp_path / "empty").mkdir()
     headers = {*tmp_path.rglob("*.h")}

@@ -1,7 +1,5 @@
 """Search for compilers and libfabric, and rejection of invalid ones."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sysconfig

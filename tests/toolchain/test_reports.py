@@ -1,7 +1,5 @@
 """What the assembler and the disassembler say of kernels, and the tables that are kept of it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
@@ -52,9 +50,7 @@ def test_ptxas_reports_are_read_kernel_by_kernel() -> None:
     assert {symbol: kernel_name(symbol) for symbol in names} == names
 
 
-def test_machine_code_is_read_by_width_and_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_machine_code_is_read_by_width(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reports.parse_sass("Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n") == []
     module = tmp_path / "copy" / "one.so"
     module.parent.mkdir()

@@ -1,7 +1,5 @@
 """Programs of tools/ whose kernels run on the host; and tools/reach.cu on a made-up GPU."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ line with the exit status. No code of the repository is imported before the fork
 under test has different code.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Runs the pipeline in a copy of the repository that has the synthetic studies."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,12 +1,13 @@
-"""Invalid settings, targets, folders and GPUs: one error, and nothing starts."""
+"""What a run prints: one error for invalid settings, targets, folders and GPUs, and nothing starts;
+few lines of progress, and each failure once."""
 
-from __future__ import annotations
-
+import re
 from pathlib import Path
 
 import pynvml
 import pytest
 
+from analysis import ROOT
 from analysis.base.files import take
 from tests.measure.studies import contents
 from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, snakemake, succeed
@@ -53,12 +54,8 @@ def the_error(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -
 MISTAKES = [
     ("measure", "gird=smoke", "config: gird: expected a known key, such as 'grid', got"),
     ("measure", "gpu=99", "config: gpu: expected "),
-    ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
-    ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
     ("measure", "machine=file", "results/file: cannot be written to; use a copy that you"),
-    ("measure", f"round_limit_s={'9' * 5000}", "config: round_limit_s: expected"),
     ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
-    (f"{MEASURED}/no/python", "gpu=0", f"{MEASURED}/STUDY/VARIANT, or a file that a rule"),
     (f"{MEASURED}/calls/no", "gpu=0", "study calls: variant: expected one of ['python', "),
 ]
 
@@ -102,3 +99,42 @@ def test_a_gpu_that_cannot_be_measured_is_one_line(copy: Path) -> None:
     assert printed.count("no GPU was found and this machine has no name") == 1
     assert "Measuring" not in printed
     driver.unlink()
+
+
+WORKFLOW = f"""
+from pathlib import Path
+from snakemake.logging import logger
+TARGETS, TABLES = ["all", "fails"], "build"
+include: "{ROOT}/workflow/rules/messages.smk"
+rule all:
+    input: [f"{{number}}.made" for number in range(35)]
+rule make:
+    output: touch("{{number}}.made")
+rule fails:
+    output: "{{name}}.failed"
+    log: "{{name}}.log"
+    shell: "seq 100 > {{log}}; false"
+"""
+"""36 quick jobs and one that fails, without a profile."""
+
+
+def test_ten_lines_report_the_jobs_and_one_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(WORKFLOW)
+    listed = re.findall(r"^make (\d+)$", succeed(tmp_path, "--dry-run"), re.MULTILINE)
+    assert sorted(map(int, listed)) == list(range(35))
+    lines = succeed(tmp_path).splitlines()
+    done = [line for line in lines if line.endswith(" of 36 jobs done")]
+    assert len(done) == 10 and done[-1] == "36 of 36 jobs done"
+    assert len(lines) < 15, lines
+
+    failed = snakemake(tmp_path, "a.failed")
+    lines = failed.stdout.splitlines()
+    first = lines.index("failed: fails a")
+    assert lines[first + 1 : first + 41] == [str(number) for number in range(61, 101)]
+    assert failed.returncode == 1 and len(lines) < 47
+    everything = snakemake(tmp_path, "a.failed", "--verbose").stdout
+    assert "Error in rule fails" in everything and "CalledProcessError" in everything
+    assert snakemake(tmp_path, "fail").stdout.splitlines()[-1] == (
+        "error: target: expected one of all, fails, build/measured/STUDY/VARIANT, or a file that a"
+        " rule makes, got 'fail'"
+    )

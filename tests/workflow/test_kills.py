@@ -1,7 +1,5 @@
 """After any process of a measurement is killed, the same command completes the measurement."""
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -98,7 +96,7 @@ def complete(copy: Path, running: subprocess.Popen[bytes], after: str = "") -> N
 @pytest.mark.parametrize(
     ("program", "trials", "seed"),
     [
-        ("analysis.measure", 4, 1),
+        pytest.param("analysis.measure", 4, 1, marks=pytest.mark.long),
         pytest.param("snakemake", 2, 2, marks=pytest.mark.long),
         pytest.param("snakemake", 300, 3, marks=pytest.mark.exhaustive),
     ],
@@ -131,9 +129,7 @@ def test_the_same_command_completes_a_killed_measurement(
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
 )
-def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
-    copy: Path, number: int
-) -> None:
+def test_a_signal_ends_all_programs_and_keeps_finished_rounds(copy: Path, number: int) -> None:
     (copy / WAITING).touch()
     running = start(copy, "snakemake", anew=True)
     wait_for(lambda: "calls: round 2 of" in (copy / "output").read_text())

@@ -1,7 +1,6 @@
-"""The pipeline measures missing and stale results, and nothing else."""
+"""The pipeline measures missing and stale results and nothing else; on machines of a cluster."""
 
-from __future__ import annotations
-
+import json
 import os
 import re
 import shutil
@@ -9,18 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from analysis.results.store.runs import Run, read_runs
 from tests.editing import replace_in
 from tests.measure.studies import contents
-from tests.workflow.pipeline import (
-    ROUNDS,
-    SETTINGS,
-    add_modules,
-    copy_of_pipeline,
-    snakemake,
-    succeed,
-)
+from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline, succeed
 
 HOST_ONLY = ("python", "compiled")
 MARK = Path(".snakemake", "hotpath", "default", "pending")
@@ -85,7 +78,7 @@ def test_only_what_counts_for_a_module_or_a_result_makes_it_anew(copy: Path) -> 
 
 
 @pytest.mark.parametrize("is_named", [False, True])
-def test_a_variant_that_was_edited_or_named_is_measured_again_with_its_baselines_only(
+def test_an_edited_or_named_variant_is_measured_with_its_baselines(
     copy: Path, is_named: bool
 ) -> None:
     before, files = runs_by_variant(copy), contents(copy / "results")
@@ -127,17 +120,6 @@ def test_missing_results_are_measured_despite_a_mark(copy: Path) -> None:
     assert {row.round for row in run.rows if row.variant == "python"} == {0, 1}
 
 
-def test_the_site_also_shows_studies_that_are_not_measured(copy: Path) -> None:
-    (copy / "kernels" / "strides" / "bindings.cpp").touch()
-
-    def studies(word: str, *settings: str) -> set[str]:
-        return set(re.findall(rf"^{word} (\w+)", planned(copy, "site", *settings), re.MULTILINE))
-
-    assert {"copy", "strides"} <= studies("module")
-    assert studies("Measuring", "machine=other-box") == {"calls"}
-    assert studies("module", "grid=smoke").isdisjoint({"copy", "strides"})
-
-
 def test_a_site_without_its_first_page_is_published_again(tmp_path: Path) -> None:
     copy = copy_of_pipeline(tmp_path / "hotpath", alone=True)
     add_modules(copy)
@@ -151,17 +133,43 @@ def test_a_site_without_its_first_page_is_published_again(tmp_path: Path) -> Non
     assert (copy / "site" / "index.html").exists()
 
 
-def test_a_wrong_output_fails_every_time_until_it_is_mended(copy: Path) -> None:
-    source = copy / "kernels" / "calls" / "python.py"
-    text = source.read_text()
-    source.write_text(f"{text}\n\ndef call(calls: int) -> int:\n    return 0\n")
-    for times in (1, 2):
-        failed = snakemake(copy, "measure")
-        expected = "error: calls: wrong output of again, python; marked failed in the results"
-        assert failed.returncode and expected in failed.stdout.splitlines(), failed.stdout
-        assert failed.stdout.count("calls: round") == ROUNDS * (times == 1)
-    source.write_text("def call(:\n")
-    (line,) = re.findall("^error: calls: .*", snakemake(copy, "measure").stdout, re.MULTILINE)
-    assert "invalid syntax (python.py, line 1)" in line
-    source.write_text(text)
-    assert "Measuring" not in planned(copy)
+MACHINES = [
+    {"name": "small-box"},
+    {"name": "large-box", "partition": "second", "constraint": "large", "gpus": 1, "runs": 2},
+]
+ASKED = {"slurm_partition": "second", "constraint": "large", "gpu": 1}
+DESCRIBE = f"""
+include: "Snakefile"
+
+
+from snakemake.iocontainers import Wildcards
+
+wildcards = Wildcards(fromdict={{"machine": "large-box", "run": "1"}})
+resources = rules.measure_machine.rule.resources
+asked = {{name: resources[name]._evaluator(wildcards) for name in {[*ASKED]}}}
+Path("build/asked.json").write_text(json.dumps(asked))
+"""
+
+
+@pytest.mark.long
+def test_one_command_measures_and_publishes_every_machine(tmp_path: Path) -> None:
+    """Each run on this node, as under Slurm on one that is its own."""
+    copy = copy_of_pipeline(tmp_path / "hotpath", alone=True)
+    (copy / "Describe.smk").write_text(DESCRIBE)
+    settings = ("machines=" + yaml.safe_dump(MACHINES, default_flow_style=True, width=999).strip(),)
+    succeed(copy, "--dry-run", "--snakefile", "Describe.smk", "build", settings=settings)
+    assert json.loads((copy / "build" / "asked.json").read_text()) == ASKED
+    succeed(copy, "summary", settings=settings)
+    summary = (copy / "build" / "summary.csv").read_text()
+    for machine, count in (("small-box", 1), ("large-box", 2)):
+        runs = [*read_runs(copy / "results" / machine / "calls", None)]
+        statuses = {row.status for run in runs for row in run.rows if row.variant == "python"}
+        assert (len(runs), statuses) == (count, {"ok"})
+        assert f"\n{machine},calls,python," in summary
+        # Each run was built and measured in a separate tree.
+        for run in range(1, count + 1):
+            tree = copy / "build" / "machines" / machine / str(run)
+            assert [*tree.glob("build/modules/*/calls/compiled.so")]
+            assert [path.name for path in (tree / "results").iterdir()] == [machine]
+    # The checkout that started Snakemake measured nothing.
+    assert not (copy / "build" / "rounds").exists()

@@ -1,7 +1,5 @@
 """Inputs and outputs of the rules."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

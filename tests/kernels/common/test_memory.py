@@ -1,7 +1,5 @@
 """Memory that studies share: allocated, pinned, compared and freed."""
 
-from __future__ import annotations
-
 import mmap
 from pathlib import Path
 
@@ -35,7 +33,7 @@ def test_host_memory_is_pinned_while_it_is_open(fake: Cuda) -> None:
     assert fake.names() == ["cudaHostRegister", "cudaHostUnregister"]
 
 
-def test_huge_pages_are_counted_and_their_lack_is_reported(
+def test_huge_pages_are_counted(
     fake: Cuda, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     smaps = tmp_path / "smaps"
@@ -85,9 +83,7 @@ def test_a_pool_differs_from_itself_at_any_power_of_two(fake: Cuda) -> None:
     pool.close()
 
 
-def test_an_aliased_pool_is_the_same_memory_at_every_address(
-    fake: Cuda, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_aliased_pool_repeats_its_memory(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_pool, "GIB", 2 * MIB)
     pool = make("aliased", 5 * MIB)
     pool.bytes[4 * MIB] ^= 0xFF

@@ -1,16 +1,11 @@
 """The kernel beside the gather, on a GPU whose clock only work moves."""
 
-from __future__ import annotations
-
-import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from analysis.base.errors import FieldError
-from analysis.measure.cell import Skip
 from kernels.common import neighbours as NEIGHBOURS
 
 WORK_S, SLOWER = 0.004, 1.25
@@ -52,13 +47,3 @@ def test_the_slowdown_is_that_of_work_among_gathers() -> None:
     assert beside.slowdown(clock.launch, 7) == pytest.approx(SLOWER)
     assert clock.in_flight == 0
     assert 1 < clock.most_in_flight <= NEIGHBOURS.MOST_IN_FLIGHT + 1
-
-
-def test_an_unknown_neighbour_is_an_error_and_a_missing_pytorch_skips(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(FieldError, match=r"beside: expected .*gemm.*memory"):
-        NEIGHBOURS.neighbour("sleep")
-    with pytest.raises(Skip, match="needs PyTorch"):
-        NEIGHBOURS.neighbour("gemm")

@@ -1,7 +1,5 @@
 """Counting threads, built as for a measurement, except for the bindings."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,14 +1,11 @@
 """The patterns of fragmentation, and their replays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 
-from allocator.fragmentation.patterns import ALONE, PATTERNS
-from allocator.lib.patterns import ALLOCATE
+from allocator.fragmentation.patterns import PATTERNS
 from allocator.lib.replay import Reported
 from analysis.toolchain.modules import load_python
 from tests.kernels.phases.modules import GIB, MIB, Host, built
@@ -50,13 +47,6 @@ def test_a_replay_is_short_the_same_every_time_and_fits_a_gpu_well(name: str) ->
     held = host.statistics()["reserved"]
     assert 100 * MIB < most < 16 * GIB and held < GPU_BYTES // 4
     assert name != "growing_batch" or held > 4 * most  # what grows fits into no free block
-
-
-def test_no_part_of_a_long_run_is_like_another() -> None:
-    (tape,) = ALONE["long_run"]().tapes
-    sizes = tape[tape[:, 0] == ALLOCATE, 2][2_000:].reshape(-1, 6_000)
-    medians = np.median(sizes, axis=1)
-    assert len(tape) == 1_000_000 and medians.max() > 20 * medians.min()
 
 
 def test_memory_is_reported_a_limit_kept_and_a_lack_of_memory_a_fault() -> None:

@@ -1,7 +1,5 @@
 """The rows that the gather draws, what must arrive, and the team of index_select."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

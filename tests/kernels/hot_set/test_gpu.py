@@ -1,7 +1,5 @@
 """Only a GPU can show that kernels keep the state of a hot set right over many steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +12,7 @@ from analysis.toolchain.modules import load_python
 from kernels.common.large_pool import LargePool
 from kernels.hot_set.traces import Shape, draw_places, draw_trace
 from tests.compiled import gpu_module
-from tests.conformance.binding import bound, outcome
+from tests.conformance.binding import outcome
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -62,9 +60,3 @@ def test_every_step_is_right(variant: Variant, trace: str, pool: np.ndarray, str
         operation = inputs.bind(variant, gpu_module(STUDY, variant.name))
         for number in range(STEPS):
             assert outcome(operation, stream) is None, f"step {number}"
-
-
-def test_a_graph_of_layers_is_refused() -> None:
-    with pytest.raises(ValueError, match="layers: expected 1, because a graph"):
-        variant, values = STUDY.variant("both_on_request"), {"pool_mib": 1024, "layers": 2}
-        bound(STUDY, variant, gpu_module(STUDY, variant.name), values, largest_pool_mib=1024)

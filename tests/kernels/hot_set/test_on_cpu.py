@@ -1,7 +1,5 @@
 """Kernels on the CPU, block by block: hot sets against the references, and sharing with the CPU."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import replace
 from pathlib import Path

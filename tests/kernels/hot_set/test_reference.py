@@ -1,7 +1,5 @@
 """The reference, policies and traces against plain models, and the check of a variant's state."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -177,11 +175,9 @@ def test_the_optimum_is_the_best_of_all_choices(steps: list[list[int]], slots: i
     assert found["belady"] == least == min(found.values())
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(steps=steps_of(FEW_ROWS, 3, 3, least=3), slots=st.integers(3, 5))
-def test_the_clock_agrees_with_a_hand_that_goes_from_slot_to_slot(
-    steps: list[list[int]], slots: int
-) -> None:
+def test_the_clock_agrees_with_a_hand_over_all_slots(steps: list[list[int]], slots: int) -> None:
     found = fetched_rows("clock", np.array(steps), slots, FEW_ROWS)
     assert found.tolist() == [*fetched_by_hand(steps, slots)]
 
@@ -271,8 +267,6 @@ def test_every_step_misses_as_many_rows_as_the_name_says() -> None:
         ("newest", {}, "trace: expected misses_N, .*, got 'newest'"),
     ],
 )
-def test_a_trace_that_cannot_be_drawn_is_an_error(
-    name: str, changes: dict[str, int], message: str
-) -> None:
+def test_an_impossible_trace_is_an_error(name: str, changes: dict[str, int], message: str) -> None:
     with pytest.raises(FieldError, match=f"^{message}"):
         drawn(name, replace(SHAPE, **changes))

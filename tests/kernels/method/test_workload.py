@@ -1,7 +1,5 @@
 """The study of the method: the writer of a copy's source, and the cores that it uses."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 from typing import Any

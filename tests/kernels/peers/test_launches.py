@@ -1,7 +1,5 @@
 """Launches of several GPUs with kernels on the CPU: every byte that arrives, and failures."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
@@ -162,3 +160,17 @@ def test_a_peer_works_alone_and_a_neighbour_is_not_waited_for() -> None:
     both.reset(CALLER)
     module.runtime.cudaStreamSynchronize(STREAM)
     assert both.check() is None
+
+
+def test_the_clock_of_bindings_flushes_launches_and_waits() -> None:
+    operation, l2 = on_cpu("two_copy_engines")(32, 21), np.ones(4096, np.uint8)
+    for size in (0, 100):
+        operation.poison()
+        submit_s, host_s = operation.launcher.time_launch(CALLER, l2.ctypes.data, size)
+        assert 0 < submit_s < host_s < 1
+        assert np.count_nonzero(l2 == 0) == size
+        assert operation.check() is None
+    operation.poison()
+    operation.launcher.time_launch(0, l2.ctypes.data, l2.nbytes)
+    assert np.count_nonzero(l2 == 0) == size, "a null stream is work of the CPU alone"
+    assert operation.check() is not None, "nothing waits for a null stream"

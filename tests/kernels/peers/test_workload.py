@@ -1,7 +1,5 @@
 """Who moves which rows, what runs beside them, and all-reduces."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
@@ -9,7 +7,6 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.toolchain.modules import load_python
-from kernels.common import large_pool
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound, draw_few
 from tests.kernels.cuda import Cuda
@@ -34,17 +31,6 @@ def launched(name: str, **values: Any) -> Any:
     return operation
 
 
-@pytest.mark.parametrize("name", ["pulled", "four_links", "two_links_apart", "to_host"])
-def test_shares_of_a_launch_follow_each_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (load_python(STUDIES["peers"], "pools"), large_pool):
-        monkeypatch.setattr(module, "TILE", MIB // 2 + 16)
-    operation = launched(name, rows=300)
-    assert operation.check() is None
-    ends = [part.begin + part.rows for part in operation.module.parts]
-    assert [part.begin for part in operation.module.parts] == [0, *ends[:-1]]
-    assert ends[-1] == 300
-
-
 def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked() -> None:
     operation = launched("pulled_beside_gather")
     operation.reset(0)
@@ -52,12 +38,6 @@ def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked()
     operation._parts[1].output.fill(0)
     assert operation.check().startswith("GPU 1: destination row 0, byte")
     assert launched("pulled").reset is None
-
-
-def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(fake: Cuda) -> None:
-    fake.room = MIB - 1
-    with pytest.raises(Skip, match="a pool of 1048576 B: GPU 1 allows 1048575 B"):
-        bound("peers", "pulled")
 
 
 # All-reduces.
@@ -90,9 +70,7 @@ def test_a_gather_is_launched_while_all_gpus_reduce(torch: fake_torch.Torch) -> 
     assert not operation.waits, "its stream can be held: the launch is a plain gather"
 
 
-def test_nccl_has_no_multicast_and_gpus_that_it_cannot_connect_are_skipped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nccl_has_no_multicast_and_its_refusal_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["NCCL_NVLS_ENABLE"] == "0"
     fake_torch.install(monkeypatch, is_refused=True)
     with pytest.raises(Skip, match="NCCL: unhandled system error"):

@@ -2,7 +2,6 @@
 //
 //   drive scenarios                         every scenario
 //   drive storm SOURCE OPERATIONS THREADS   threads that do anything
-//   drive trace                             number of traced events of a first allocation
 //
 // Exits with 1 after a fault, with what was expected and what came.
 #include <cstdio>
@@ -329,15 +328,10 @@ int main(int count, char** arguments) {
         scenario.run(gpu, gpu.source.create_stream(), gpu.source.create_stream());
         gpu.drain();
       }
-    } else if (words[0] == "storm") {
+    } else {
       Shadow gpu(make_source(words.at(1), 512 * kMiB));
       storm(gpu, std::stoull(words.at(2)), std::stoull(words.at(3)));
       gpu.drain();
-    } else {
-      HostileSource source(kGiB);
-      const auto allocator = make_allocator(source);
-      allocator->deallocate(allocator->allocate(512, {0, 0}), {0, 0});
-      std::printf("%zu\n", dynamic_cast<dropin::FullFeatured&>(*allocator).trace(0).size());
     }
   } catch (const std::exception& error) {
     std::printf("%s: %s\n", what, error.what());

@@ -1,7 +1,5 @@
 """Allocators on a GPU: reuse across streams."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cuda.bindings import runtime as cudart

@@ -1,7 +1,5 @@
 """Recordings of PyTorch's memory from other people, and their replay."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any
@@ -115,7 +113,7 @@ REFUSED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("snapshot", REFUSED.values(), ids=REFUSED)
-def test_a_bad_snapshot_is_refused_in_one_line(
+def test_a_bad_snapshot_is_one_line(
     path: Path, snapshot: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path.write_bytes(pickle.dumps(snapshot))

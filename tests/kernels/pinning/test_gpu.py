@@ -1,7 +1,5 @@
 """Pinning on a GPU: copies of real registrations, and calls of a neighbour."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

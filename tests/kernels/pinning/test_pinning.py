@@ -1,7 +1,5 @@
 """Pinning on a CUDA runtime without a GPU: registrations, copies over their borders, neighbours."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -22,6 +20,7 @@ from tests.waiting import wait_for
 
 PINNING = STUDIES["pinning"]
 TIMED = "timed_chunks"
+IF_LONG = pytest.mark.long  # of TIMED, whose own bindings take as long as those of all others
 WORKLOAD, TIMED_WORKLOAD, TIMED_NEIGHBOUR, WAITS, NEIGHBOURS = (
     load_python(PINNING, name)
     for name in ("workload", "timed_workload", "timed_neighbour", "waits", "neighbours")
@@ -52,7 +51,12 @@ def bound(name: str, of: Case, workload: Any = None, built: Any = None) -> Opera
 
 
 @pytest.mark.parametrize(
-    "name", [v.name for v in PINNING.variants if v.is_compiled and v.name not in LIKE_OTHERS]
+    "name",
+    [
+        pytest.param(v.name, marks=[IF_LONG] if v.name == TIMED else [])
+        for v in PINNING.variants
+        if v.is_compiled and v.name not in LIKE_OTHERS
+    ],
 )
 def test_pinned_memory_passes_and_is_unpinned(name: str) -> None:
     built, is_chunked = module(name), name in CHUNKED
@@ -101,6 +105,7 @@ def test_a_wrong_copy_is_found(fault: str) -> None:
     assert fault in (outcome(bound("chunks", case(5), built=pinned)) or "")
 
 
+@IF_LONG
 def test_each_chunk_of_the_last_pinning_is_timed() -> None:
     timed: Any = TIMED_NEIGHBOUR.timed_module(module(TIMED))
     for size, count in ((HUGE_PAGE, 1), (SIZE, 4)):
@@ -136,7 +141,8 @@ def workloads() -> Iterator[dict[str, Any]]:
     ("name", "beside", "calls"),
     [
         *(("chunks", "thread", calls) for calls in ("copy", "info")),
-        *((name, "process", "malloc") for name in ("chunks", TIMED)),
+        ("chunks", "process", "malloc"),
+        pytest.param(TIMED, "process", "malloc", marks=IF_LONG),
     ],
 )
 def test_a_neighbour_is_timed_before_and_meanwhile(
@@ -165,12 +171,11 @@ def test_a_neighbour_that_ends_is_an_error_and_too_little_memory_a_skip(
 ) -> None:
     with pytest.raises(RuntimeError, match="neighbour: calls: expected copy, launch, malloc or"):
         bound("chunks", case(5, beside="process", calls="sing"), workloads["chunks"]).launch(0)
-    processes = WORKLOAD.Workload._process, TIMED_WORKLOAD.Workload._timed
-    for (name, workload), process in zip(workloads.items(), processes, strict=True):
-        os.kill(process._process.pid, signal.SIGKILL)
-        process._process.join()
-        with pytest.raises(RuntimeError, match="neighbour: its process ended"):
-            bound(name, case(5, beside="process", calls="malloc"), workload).launch(0)
+    process = WORKLOAD.Workload._process._process
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    with pytest.raises(RuntimeError, match="neighbour: its process ended"):
+        bound("chunks", case(5, beside="process", calls="malloc"), workloads["chunks"]).launch(0)
     monkeypatch.setattr(WORKLOAD, "largest_pool", lambda: 2**20)
     with pytest.raises(Skip, match="this host allows 1048576 B"):
         bound("chunks", case(5))

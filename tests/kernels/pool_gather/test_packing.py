@@ -1,21 +1,16 @@
 """The host code of packing and sharing, with a CUDA runtime that does everything late."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from analysis import ROOT
 from analysis.measure.cpu import cores
 from analysis.toolchain.compile import defines
-from kernels.common import shared_pool
 from tests.compiled import changed_kernels, program, toolchain
-from tests.conformance.emulated import bound, draw_few
-from tests.kernels.stubbed import LATE, YIELDING, runtime, stubbed
+from tests.kernels.stubbed import LATE, YIELDING, runtime
 from tests.repository import STUDIES
 
 KERNELS = ROOT / "kernels"
@@ -81,32 +76,12 @@ def test_every_byte_arrives(words: str) -> None:
         pytest.param("pack", [RING, SENT_LATE], id="late-copies", marks=pytest.mark.long),
     ],
 )
-def test_rings_with_room_for_three_pieces_turn(
-    tmp_path: Path, how: str, changes: list[Change]
-) -> None:
+def test_rings_of_three_pieces_turn(tmp_path: Path, how: str, changes: list[Change]) -> None:
     assert ran(how, changed_kernels(tmp_path, *changes)) == ""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["pack", "request", "miss", "tune"])
-def test_sanitizers_find_nothing(tmp_path: Path, how: str) -> None:
+def test_sanitizers_find_nothing_in_packing(tmp_path: Path, how: str) -> None:
     small = changed_kernels(tmp_path, RING, PIECES, MISSES)
     assert ran(how, small, "-fsanitize=thread", "-fno-sanitize-recover=all") == ""
-
-
-@pytest.mark.usefixtures("fake")
-def test_the_clock_of_bindings_flushes_launches_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw_few(monkeypatch)
-    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
-    name, stream = "ceiling_copy_engine", 64  # an address, which this runtime only tells apart
-    operation = bound("pool_gather", name, module=stubbed(POOL, name, LATE))
-    l2 = np.ones(4096, np.uint8)
-    for size in (0, 100):
-        operation.poison()
-        submit_s, host_s = operation.launcher.time_launch(stream, l2.ctypes.data, size)
-        assert 0 < submit_s < host_s < 1
-        assert np.count_nonzero(l2 == 0) == size
-        assert operation.check() is None
-    operation.launcher.time_launch(0, l2.ctypes.data, l2.nbytes)
-    assert np.count_nonzero(l2 == 0) == size, "a null stream is work of the CPU alone"
-    assert operation.check() is not None, "nothing waits for a null stream"

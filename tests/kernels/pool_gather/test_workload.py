@@ -1,9 +1,6 @@
 """The gather from a pool: the rows of launches, the one pool of a process, pauses, arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +10,6 @@ from analysis.measure.cell import Skip
 from analysis.toolchain.modules import load_python
 from kernels.common import large_pool, shared_pool
 from kernels.pool_gather.answers import places
-from tests.compiled import QUICK, module
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound, draw_few
 from tests.kernels.cuda import Cuda, array_of
@@ -55,9 +51,7 @@ def test_ceilings_read_consecutive_rows(shared: Any) -> None:
         assert (steps == 1).all() == (name == "ceiling_sm_copy")
 
 
-def test_the_check_finds_the_last_row_and_counts_the_sms(
-    shared: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_row_and_all_sms_are_checked(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WORKLOADS, "_CHECKED_ROWS", 128)
     operation = gather()
     assert outcome(operation) is None
@@ -69,7 +63,7 @@ def test_the_check_finds_the_last_row_and_counts_the_sms(
     assert "destination row 299, byte 0" in str(operation.check())
 
 
-def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
+def test_past_and_next_rows_are_flushed_in_a_pause(
     shared: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads that pack flush by themselves."""
@@ -91,7 +85,7 @@ def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
     assert done[2:] == [1, 2, 0.05]
 
 
-def test_one_pool_serves_all_cases_that_fit(
+def test_one_pool_serves_all_cases(
     shared: Any, fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for size, name in ((1, "loads_first"), (4, "split_row"), (2, "loads_first")):
@@ -107,50 +101,11 @@ def test_one_pool_serves_all_cases_that_fit(
     assert outcome(gather(pool_mib=2)) is None
 
 
-def test_the_cpu_needs_a_core_beside_the_callers(
-    shared: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packing_needs_a_second_core(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_pool, "cores", lambda: [0])
     with pytest.raises(Skip, match="there is only one"):
         gather("packed_by_cpu")
     gather("loads_first")
-
-
-ROW = POOL.constants["token_bytes"]
-
-
-def on_device(shape: tuple[int, ...], typestr: str, address: int = 0x10, **more: Any) -> Any:
-    """An array that claims to be in GPU memory, at an address that must never be read."""
-    interface = {"shape": shape, "typestr": typestr, "strides": None, "version": 3, **more}
-    return SimpleNamespace(__cuda_array_interface__={**interface, "data": (address, False)})
-
-
-def test_bindings_name_the_argument_that_is_wrong() -> None:
-    built: Any = module(POOL, POOL.variant("loads_first"), optimisation=QUICK)
-    right: dict[str, Any] = {
-        "pool": np.zeros((4, ROW), np.uint8),
-        "dst": on_device((4, ROW), "|u1"),
-        "pairs": on_device((1, 2, 2), "<i4"),
-        "sm_launches": on_device((8,), "<u4"),
-        "scales": None,
-        "cpus": [],
-        "current": np.zeros(1, np.int64),
-    }
-    for field, value, message in (
-        ("pool", np.zeros((4, ROW), np.int8), "elements of type uint8, got int8"),
-        ("pool", np.zeros((4, ROW - 16), np.uint8), rf"shape \(rows, {ROW}\), got \(4, "),
-        ("pool", np.zeros((8, ROW), np.uint8)[::2], "a contiguous array, got a strided one"),
-        ("dst", np.zeros((4, ROW), np.uint8), "an array in GPU memory, got <class 'numpy.nd"),
-        ("dst", on_device((4, ROW), "|u1", strides=(2 * ROW, 1)), "a contiguous array, got str"),
-        ("dst", on_device((4, ROW), "|u1", 0x18), "an address that is a multiple of 16, got 0x18"),
-        ("pairs", on_device((0, 2, 2), "<i4"), r"shape \(sets, rows, 2\), got \(0, 2, 2\)"),
-        ("pairs", on_device((1, 2, 2), "<i8"), "elements of type <i4, got <i8"),
-        ("sm_launches", on_device((2, 4), "<u4"), r"shape \(SMs\), got \(2, 4\)"),
-        ("current", np.zeros(2, np.int64), r"shape \(1\), got \(2\)"),
-        ("pool", right["pool"], ""),  # pageable memory, or a missing driver
-    ):
-        with pytest.raises((ValueError, RuntimeError), match=rf"^{field}: (expected )?{message}"):
-            built.bind(**{**right, field: value})
 
 
 def test_draws_with_many_repeats_answer_nothing_about_rows_fetched_once() -> None:

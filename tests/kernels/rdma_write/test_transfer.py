@@ -1,7 +1,5 @@
 """Transfers over the real libfabric: every byte, times, and failures of peers."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -75,9 +73,7 @@ def nothing_leaks(session: Session) -> Iterator[None]:
         for pair in ((name, one) for name in STUDY.variant_names for one in ("shm", "tcp"))
     ],
 )
-def test_all_pages_arrive_and_no_other_byte_changes(
-    session: Session, name: str, provider: str
-) -> None:
+def test_all_pages_and_no_others_arrive(session: Session, name: str, provider: str) -> None:
     small, large = {"page_bytes": 8, "pages": 2000}, {"page_bytes": 65536, "pages": 7}
     for sizes in (small, large) if provider == "shm" else (small,):  # each takes a connection
         with session(STUDY.variant(name), provider=provider, **sizes) as transfer:

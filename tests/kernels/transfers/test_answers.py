@@ -1,7 +1,5 @@
 """Which call to use: measured times by situation, the command that answers, and the file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What moves of pieces have beside the pieces: times, work on the data, and prices of memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

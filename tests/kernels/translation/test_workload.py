@@ -1,7 +1,5 @@
 """Where the reads of a launch go, and the pools that they read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -35,9 +33,7 @@ def test_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch
         assert outcome(operation) is None
 
 
-def test_every_case_of_the_study_can_be_walked_without_a_line_read_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_case_can_be_walked_with_each_line_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WORKLOADS, "MIN_DRAWN_ROWS", 40)
     constants, rng = TRANSLATION.constants, np.random.default_rng(0)
     for case in {case.id: case for one in TRANSLATION.variants for case in one.cases}.values():
@@ -52,9 +48,7 @@ def test_every_case_of_the_study_can_be_walked_without_a_line_read_twice(
         assert len(walk.places) * walk.span + walk.reads < 2**32
 
 
-def test_a_pool_that_is_refused_is_made_smaller_and_asked_for_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_refused_pool_is_made_smaller_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def made(size: int, rng: np.random.Generator, memory: str) -> LargePool:

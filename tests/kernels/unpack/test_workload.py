@@ -1,7 +1,5 @@
 """The descriptors of unpack: drawn, checked and bound; and the parts of a call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

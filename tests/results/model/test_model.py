@@ -1,8 +1,6 @@
 """The link model: times that a second program computed, sector by sector; other links; fits to
 noisy times, with outliers and without data; and the cases that are held back from a fit."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, fields, replace
 from typing import Any
 from unittest.mock import patch
@@ -78,14 +76,6 @@ def seconds(access: Access, by: Parameters) -> float:
 )
 def test_times_are_those_of_a_second_computation(access: Access, expected: float) -> None:
     assert seconds(access, KNOWN) == pytest.approx(expected, rel=1e-8)
-
-
-def test_cases_and_sets_of_parameters_are_predicted_at_once() -> None:
-    accesses = [gather(2**35), rows(656)]
-    sets = [KNOWN, replace(KNOWN, link_rate=4e10, start_up=1e-3)]
-    work = np.array([work_of(access, SMS) for access in accesses])
-    found = predicted_seconds(work, np.array([by.values() for by in sets]))
-    assert found.tolist() == [[seconds(access, by) for access in accesses] for by in sets]
 
 
 LINKS = {link.title: link for link in hardware.read_links()}

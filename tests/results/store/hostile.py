@@ -1,7 +1,5 @@
 """Spoils a machine's results: a cell or key of each format, whole files, folders, random bytes."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

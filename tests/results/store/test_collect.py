@@ -1,7 +1,5 @@
 """Samples of all machines as one table, with stale ones, and the runs that measuring deletes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -23,14 +21,13 @@ from tests.synthetic import (
     CALLS,
     COPY,
     STUDIES,
-    add_run,
     files_of,
     host_id_of,
     make_stale,
     name_of,
-    provenance_of,
     samples_of,
     write_machine,
+    write_run,
 )
 
 OLD, MIDDLE, NEW = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
@@ -40,7 +37,7 @@ KERNEL, COPIED = CALLS.variant("kernel"), COPY.variants[0]
 def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
     write_machine(tmp_path, "box", CALLS, rounds=1)
     removed = [replace(sample, variant="removed") for sample in samples_of(CALLS, KERNEL)]
-    add_run(tmp_path, "box", "calls", "removed", removed, provenance_of(CALLS, KERNEL))
+    write_run(tmp_path, "box", CALLS, removed, {"removed": codes_of(CALLS)[KERNEL.name]})
     (path,) = files_of(tmp_path, "box", CALLS.name)
     make_stale(path, "kernel")
     samples = collect(tmp_path, STUDIES).samples
@@ -51,20 +48,18 @@ def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("case", "calls=101"), ("metric", "gone")])
-def test_fresh_samples_of_a_case_or_metric_that_is_gone_are_left_out(
-    tmp_path: Path, key: str, value: str
-) -> None:
+def test_fresh_samples_of_a_gone_case_or_metric_go(tmp_path: Path, key: str, value: str) -> None:
     """The run stays as good as it was, for the sake of its other samples. Stale ones are shown."""
     gone, *others = samples_of(CALLS, KERNEL, rounds=1)
     changed = [type(gone)(**{**vars(gone), key: value}), *others]
-    add_run(tmp_path, "box", CALLS.name, KERNEL.name, changed, provenance_of(CALLS, KERNEL))
+    write_run(tmp_path, "box", CALLS, changed)
     found = collect(tmp_path, STUDIES)
     assert found.refused == {} and len(found.samples) == len(others)
     make_stale(files_of(tmp_path, "box", CALLS.name)[0])
     assert value in set(collect(tmp_path, STUDIES).samples[key])
 
 
-def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
+def test_too_many_samples_leave_older_runs_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long run leaves out no shorter one."""
@@ -87,12 +82,10 @@ def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
 
 def test_the_newest_host_and_the_conditions_of_rounds_are_known(tmp_path: Path) -> None:
     looks = [{"copy_bytes_per_s": rate} for rate in (3e10, 2e10, 4e10)]
-    noted = {"disturbed": [{"round": 1, "why": ["others kept 3.0 cores busy"]}]}
+    noted: Any = {"disturbed": [{"round": 1, "why": ["others kept 3.0 cores busy"]}]}
     for run, cores, more in ((OLD, 8, {}), (NEW, 16, {"conditions": looks, **noted})):
-        provenance = provenance_of(COPY, COPIED, run=run) | more
-        provenance["machine"] |= {"cores": cores}
         samples = samples_of(COPY, COPIED, run=run, rounds=3)
-        add_run(tmp_path, "box", "copy", COPIED.name, samples, provenance)
+        write_run(tmp_path, "box", COPY, samples, host={"cores": cores}, **more)
     found = collect(tmp_path, STUDIES)
     assert found.machines["box"]["cores"] == 16
     by_round = found.samples.groupby(["run", "round"]).first()
@@ -132,9 +125,7 @@ def run(number: int, host: str, states: dict[str, str]) -> Run:
 
 
 @given(FILES)
-def test_files_that_no_figure_needs_go_and_no_others(
-    files: list[tuple[str, dict[str, str]]],
-) -> None:
+def test_only_files_that_no_figure_needs_go(files: list[tuple[str, dict[str, str]]]) -> None:
     """A measured cell needs KEPT newer runs and one on its host, a skipped one a newer one of its
     host, and a stale one any newer measured one."""
 
@@ -157,12 +148,9 @@ def test_files_that_no_figure_needs_go_and_no_others(
 
 
 def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> None:
-    variant = CALLS.variant("kernel")
     for day in range(1, 12):
-        about = provenance_of(CALLS, variant, run=(run := f"2026-01-{day:02}T03:04:05Z"))
-        about["machine"] |= {"host": HOSTS[0]}
-        samples = samples_of(CALLS, variant, run=run, rounds=1)
-        add_run(tmp_path, "box", CALLS.name, variant.name, samples, about)
+        samples = samples_of(CALLS, KERNEL, run=f"2026-01-{day:02}T03:04:05Z", rounds=1)
+        write_run(tmp_path, "box", CALLS, samples, host={"host": HOSTS[0]})
     bad, *runs = files_of(tmp_path, "box", CALLS.name)
     bad.write_text("damaged")
     deleted = discard_superfluous(bad.parent, CALLS)

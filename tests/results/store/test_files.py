@@ -1,7 +1,4 @@
-"""Files of samples, committed ones too, and of published figures: read as written, refused by line
-and column."""
-
-from __future__ import annotations
+"""Files of samples and of published figures: read as written, refused by line and column."""
 
 import os
 from dataclasses import replace
@@ -11,18 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import ROOT
 from analysis.base.reading import LIMIT_BYTES
 from analysis.base.records import columns, parse_records
 from analysis.results.collect import collect, frame
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.store.published import PrintedRow, to_seconds
-from analysis.results.store.runs import read_runs, study_folders
 from analysis.results.store.samples import SAMPLE_TYPES, Row, to_text
-from tests.repository import STUDIES
-from tests.synthetic import STUDIES as MADE_UP
+from tests.synthetic import STUDIES
 
-COMMITTED = ROOT / "results"
 AT = "2026-01-02T03:04:06.789Z"
 SKIPPED = Row("kernel", "calls=1", 3, {}, 0, "skipped", "no GPU", "", None, AT)
 NUMBERS = st.lists(st.just(0.0) | st.floats(SMALLEST, LONGEST_S), min_size=1, max_size=4)
@@ -57,17 +50,6 @@ def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     assert len(table) == sum(max(1, sum(map(len, row.values.values()))) for row in found)
 
 
-def test_committed_runs_are_good_of_clean_commits_and_verified() -> None:
-    refused: list[Exception] = []
-    for folder in study_folders(COMMITTED, lambda _, error: refused.append(error)):
-        study = STUDIES.get(folder.name)
-        for run in read_runs(folder, study, lambda _, error: refused.append(error)):
-            assert run.about.dirty is False and len(run.about.commit or "") == 40, run.about.run
-            assert all(row.verified == (row.status == "ok") for row in run.rows), run.about.run
-            assert (folder / f"{run.about.run}.csv").read_text() == to_text(run.rows)
-    assert refused == []
-
-
 def test_published_units_become_seconds() -> None:
     assert to_seconds(81.3025, "ms", 0) == pytest.approx(0.0813025)
     assert to_seconds(4.0, "MiB/s", 2**21) == 0.5
@@ -93,10 +75,10 @@ def test_published_figures_with_a_fault_are_left_out_by_line(tmp_path: Path) -> 
     ):
         rows = [",".join(columns(PrintedRow)), GOOD, GOOD.replace(old, new) if old else ""]
         path.write_text("\n".join(filter(None, [*rows])) + "\n")
-        found = collect(tmp_path, MADE_UP)
+        found = collect(tmp_path, STUDIES)
         assert len(found.published["copy"]) == (not fault)
         reason = found.refused.get("published/copy.csv", "")
         assert reason.startswith(f"published/copy.csv: {fault}" if fault else "")
     os.truncate(path, 2**40)
-    (reason,) = collect(tmp_path, MADE_UP).refused.values()
+    (reason,) = collect(tmp_path, STUDIES).refused.values()
     assert reason == f"published/copy.csv: expected at most {LIMIT_BYTES} bytes, got {2**40}"

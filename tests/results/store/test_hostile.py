@@ -1,7 +1,5 @@
 """Invalid results, by mistake or intent: only their run is left out, by name and in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -114,9 +112,7 @@ def places(data: Any) -> Iterator[tuple[Any, str | int]]:
 
 
 @pytest.mark.parametrize(("name", "kind"), [(JSON, RunFile), (OF_COUNTERS, CaptureFile)])
-def test_a_wrong_value_of_every_key_is_refused_by_name(
-    whole: Path, name: str, kind: type[Keys]
-) -> None:
+def test_wrong_values_are_refused_by_name(whole: Path, name: str, kind: type[Keys]) -> None:
     """Also an unknown key in every object, and every key that is missing."""
     data = json.loads((whole / HOSTILE / STUDY / name).read_text())
     data["host"]["gpus"][0]["power_limit_w"] = 700.0

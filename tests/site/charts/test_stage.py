@@ -1,7 +1,5 @@
 """Charts: what common ones draw, and each as a specification with its data, and pictures of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,13 +19,7 @@ from analysis.site.charts.steps import NO_KEY, varying_keys
 from analysis.site.charts.theme import MAX_LINES, Chart, Select
 from analysis.site.charts.timeline import timeline_chart, timeline_events
 from analysis.site.charts.widgets import PageTable
-from analysis.site.charts.writing import (
-    MAX_ROWS,
-    WIDTHS,
-    read_index,
-    write_chart,
-    write_charts,
-)
+from analysis.site.charts.writing import MAX_ROWS, WIDTHS, read_index, write_chart, write_charts
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import discover
@@ -99,9 +91,7 @@ def document_of(folder: Path, name: str) -> Any:
     return json.loads((folder / f"{name}.json").read_text())
 
 
-def test_every_chart_is_one_valid_specification_with_its_data_and_pictures(
-    charts: Charts, tmp_path: Path
-) -> None:
+def test_every_chart_is_valid_and_has_its_data_and_pictures(charts: Charts, tmp_path: Path) -> None:
     for study, of_study in charts.items():
         folder = tmp_path / study
         folder.mkdir()
@@ -152,7 +142,7 @@ def test_menus_choose_the_rows_of_a_picture(tmp_path: Path) -> None:
         (pd.concat([TABLE[:2]] * MAX_ROWS), f"1 to {MAX_ROWS} rows to draw, got"),
     ],
 )
-def test_a_chart_that_shows_nothing_or_too_much_stops_the_stage(
+def test_an_empty_or_huge_chart_stops_the_stage(
     tmp_path: Path, table: pd.DataFrame, message: str
 ) -> None:
     with pytest.raises(FieldError, match=f"chart one: expected {message}"):

@@ -1,7 +1,5 @@
 """Faults of pages: gaps, captions of what is not drawn, two values of one figure."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -88,9 +86,7 @@ def test_a_figure_has_what_its_caption_names_and_its_menus_offer(
     assert faults(tmp_path, two_machines, one=page) == expected
 
 
-def test_a_page_has_every_step_claim_and_chart_of_its_study(
-    tmp_path: Path, two_machines: Inputs
-) -> None:
+def test_a_page_has_all_parts_of_its_study(tmp_path: Path, two_machines: Inputs) -> None:
     """Those of the charts that only the study has; each may be on another page."""
     charts = tmp_path / "charts" / "copy"
     charts.mkdir(parents=True)
@@ -102,10 +98,7 @@ def test_a_page_has_every_step_claim_and_chart_of_its_study(
     anchors = [*steps, *(f"copy-{claim.id}" for claim in study.claims)]
     whole = "".join(f'<p id="{anchor}">' for anchor in anchors)
     (tmp_path / "studies").mkdir()
-    pages = {
-        "studies/copy": whole,
-        "advice": '<figure data-source="charts/copy/advice.form.json">',
-    }
+    pages = {"studies/copy": whole, "advice": '<figure data-source="charts/copy/advice.form.json">'}
     where = "copy/page: expected"
     assert faults(tmp_path, two_machines, **pages) == [f"{where} chart own, got none"]
     pages["one"] = '<figure data-spec="../charts/copy/own.json"><p data-table="copy/own.json">'

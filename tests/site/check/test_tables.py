@@ -1,7 +1,5 @@
 """Faults of tables: gaps where samples are fresh, and rates that no link carries."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,13 +1,15 @@
-"""What pages make of all committed results."""
+"""All committed results: their files, and what pages make of them."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from analysis import ROOT
 from analysis.results.collect import collect
+from analysis.results.store import runs
+from analysis.results.store.samples import to_text
 from analysis.results.tables.links import collect_fits
 from analysis.results.tables.of_study import tables_of, to_csv
 from analysis.site.check import fatal
@@ -19,16 +21,36 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.study.config import load_config
 from tests.repository import STUDIES
 
+RESULTS = ROOT / "results"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_file_is_read_once() -> Iterator[None]:
+    read, codes = runs.read, cache(lambda name: runs.codes_of(STUDIES.get(name)))
+    once = cache(lambda path, name: read(path, STUDIES.get(name), codes(name)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "read", lambda path, *_, **__: once(path, path.parent.name))
+        yield
+
+
+def test_committed_runs_are_good_of_clean_commits_and_verified() -> None:
+    refused: list[Exception] = []
+    for folder in runs.study_folders(RESULTS, lambda _, error: refused.append(error)):
+        for run in runs.read_runs(folder, None, lambda _, error: refused.append(error)):
+            assert run.about.dirty is False and len(run.about.commit or "") == 40, run.about.run
+            assert all(row.verified == (row.status == "ok") for row in run.rows), run.about.run
+            assert (folder / f"{run.about.run}.csv").read_text() == to_text(run.rows)
+    assert refused == []
+
 
 def test_the_committed_results_have_no_gaps_and_shares_of_one_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analysis.results.model.fit.RESAMPLES", 10)  # intervals take most time
-    results = ROOT / "results"
-    fits = collect_fits(results, STUDIES)
-    for name, table in tables_of(collect(results, STUDIES), STUDIES, fits).items():
+    fits = collect_fits(RESULTS, STUDIES)
+    for name, table in tables_of(collect(RESULTS, STUDIES), STUDIES, fits).items():
         (tmp_path / f"{name}.csv").write_text(to_csv(name, table))
-    inputs, published = load_inputs(tmp_path, results, STUDIES), load_config().published
+    inputs, published = load_inputs(tmp_path, RESULTS, STUDIES), load_config().published
     assert fatal([*table_faults(inputs)], published, inputs) == []
     assert {*inputs.machines} <= {*published}
     all_facts = [StudyFacts(inputs, study) for study in STUDIES.values()]

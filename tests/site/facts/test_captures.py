@@ -1,7 +1,5 @@
 """Captures: their states and reasons, and counters of several kernels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

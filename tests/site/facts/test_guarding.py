@@ -1,7 +1,5 @@
 """Results that charts and pages cannot be made of: only those of their machine are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
@@ -37,9 +35,7 @@ def dividing(inputs: Inputs) -> list[str]:
     return sorted({*rows["machine"] + "/" + rows["study"]})
 
 
-def test_one_study_of_one_machine_is_left_out_with_file_field_and_reason(
-    root: Path, tmp_path: Path
-) -> None:
+def test_one_study_of_a_machine_is_left_out_with_a_reason(root: Path, tmp_path: Path) -> None:
     inputs = make_inputs(root)
     found, used = guarded(inputs, dividing, WRONG)
     assert found == ["bad-box/calls", "good-box/calls", "good-box/copy"]

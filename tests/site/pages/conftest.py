@@ -1,7 +1,5 @@
 """A machine with one variant of each verdict, and pages around it, for all tests of pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from analysis.site.pages.page import Page
 from analysis.site.pages.staging import Staged
 from analysis.study import discover
 from tests.roots import make_inputs, make_root, settled
-from tests.synthetic import add_run, at_rates, provenance_of, samples_of, write_machine
+from tests.synthetic import at_rates, samples_of, write_machine, write_run
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +25,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     results = root / "results"
     write_machine(results, "box", study, variants=study.variants, seconds=seconds, noise=1e-4)
     samples = samples_of(study, steps[4], seconds=seconds, noise=0.2)
-    add_run(results, "box", "copy", steps[4].name, samples, provenance_of(study, steps[4]))
+    write_run(results, "box", study, samples)
     return StudyFacts(settled(make_inputs(root)), study)
 
 

@@ -1,7 +1,5 @@
 """HTML of pages: escaped once, tables of rows, folded pages and sections."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import markdown

@@ -1,7 +1,5 @@
 """Figures, ratios and verdicts within sentences of any page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables about machines, of several machines and of none."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The order of pages and studies: as listed, what is not listed last among the journeys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from analysis import ROOT

@@ -1,7 +1,5 @@
 """Whole sites from missing, stale, skipped or rejected results."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -18,16 +16,7 @@ from analysis.site.facts.inputs import load_inputs
 from analysis.site.pages import __main__ as report
 from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
-from tests.synthetic import (
-    RUN,
-    add_run,
-    files_of,
-    name_of,
-    plausible,
-    provenance_of,
-    samples_of,
-    write_machine,
-)
+from tests.synthetic import RUN, files_of, name_of, samples_of, write_machine, write_run
 
 
 def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
@@ -53,13 +42,11 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
         run = f"2026-01-0{day}T00:00:00Z"
         made = samples_of(study, v1, run=run)
         jumping = [replace(one, value=(one.value or 0) * (6 if day == 4 else 1)) for one in made]
-        noted = provenance_of(study, v1, run=run) | {"disturbed": [note]}
-        add_run(results, "whole-box", "copy", v1.name, jumping, noted)
+        write_run(results, "whole-box", study, jumping, disturbed=[note])
     skipped = rows_without_value(study, v3, "skipped", "needs sm_999 <or later>")
     failed = rows_without_value(study, v4, "failed", "illegal address")  # in one round of several
     failed += [one for one in samples_of(study, v4, rounds=8) if one.round]
-    for variant, rows in ((v3, skipped), (v4, failed)):
-        add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
+    write_run(results, "whole-box", study, [*skipped, *failed])
     (torn,) = files_of(results, "torn-box", "copy")
     torn.write_text(torn.read_text() + "\n")
     v2.path.write_text(v2.path.read_text() + "\nint later_than_the_results;\n")
@@ -91,26 +78,6 @@ def rows_of(chart: Path) -> pd.DataFrame:
     return pd.DataFrame(json.loads(chart.read_text())["data"]["values"])
 
 
-def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    folder = root / "kernels" / "copy"
-    shutil.copy(folder / "in_flight.cu", folder / "v9_renamed.cu")
-    entry = """variants:
-  - {name: v9_renamed, role: step, after: in_flight, title: Another, idea: Only the name differs.,
-     cases: [grid], needs: [gpu]}"""
-    text = (folder / "study.yaml").read_text()
-    (folder / "study.yaml").write_text(text.replace("variants:", entry, 1))
-    study = discover(root)["copy"]
-    write_machine(root / "results", "box", study, seconds=plausible)
-    site = build(root)
-    page = (site / "studies" / "copy" / "index.html").read_text()
-    assert 'id="v9_renamed"' in page and 'href="#v9_renamed"' in page
-    for name in ("steps", "cases"):
-        data = rows_of(site / "charts" / "copy" / f"{name}.json")
-        assert (data["variant"] == "v9_renamed").sum() >= 4
-    assert 'id="box-copy-v9_renamed"' in (site / "data/box/copy/index.html").read_text()
-
-
 LINE = "docs/studies/calls.md: line 7"
 
 
@@ -137,9 +104,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
     ],
 )
-def test_mistake_in_a_page_names_its_place_and_keeps_the_site(
-    measured: Path, slip: str, message: str
-) -> None:
+def test_a_mistake_has_a_place_and_keeps_the_site(measured: Path, slip: str, message: str) -> None:
     page = measured / "docs" / "studies" / "calls.md"
     page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):

@@ -1,7 +1,5 @@
 """Pages as written: complete, true of the code, and without measured figures."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

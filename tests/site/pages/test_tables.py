@@ -1,7 +1,5 @@
 """Tables of a study's results, its sources and its claims, as its page shows them."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -30,9 +28,7 @@ def changed(measured: StudyFacts, site: Path, table: str, **columns: Any) -> Pag
     return page_in(site, measured.inputs.with_tables(**{table: made}), "box")
 
 
-def test_steps_show_what_each_gains_over_the_one_before(
-    measured: StudyFacts, tmp_path: Path
-) -> None:
+def test_steps_show_the_gain_over_the_previous_one(measured: StudyFacts, tmp_path: Path) -> None:
     page = page_in(tmp_path, measured.inputs, "box")
     shown = MACROS["table"](page, "steps")
     rows = rows_of(shown)
@@ -47,7 +43,7 @@ def test_steps_show_what_each_gains_over_the_one_before(
     assert "<caption>box; case" in shown and "3 runs, 3 hosts" in shown
 
 
-def test_a_speed_up_that_its_figures_contradict_has_those_of_one_run(
+def test_contradicted_speed_ups_have_figures_of_one_run(
     measured: StudyFacts, tmp_path: Path
 ) -> None:
     summary = measured.inputs.tables["summary"]
@@ -71,9 +67,7 @@ def test_a_step_of_few_runs_has_no_verdict(measured: StudyFacts, tmp_path: Path)
     assert shown.count("unclear") == shown.count("faster") + shown.count("slower") > 0
 
 
-def test_metrics_have_interval_runs_and_what_limits_their_trust(
-    measured: StudyFacts, tmp_path: Path
-) -> None:
+def test_metrics_have_intervals_runs_and_doubts(measured: StudyFacts, tmp_path: Path) -> None:
     first, *_ = rows_of(MACROS["metrics"](page_in(tmp_path, measured.inputs), "step"))
     assert first[1] == "box" and "3 runs, 3 hosts" in first
     doubts = {"stale": 1, "verified": 0, "apart": 1, "throttled": 0.5, "disturbed": 2}
@@ -82,9 +76,7 @@ def test_metrics_have_interval_runs_and_what_limits_their_trust(
     assert "throttled in 50 % of samples" in notes and "disturbed in 2 of" in notes
 
 
-def test_a_source_is_folded_with_all_that_explains_its_figure(
-    measured: StudyFacts, tmp_path: Path
-) -> None:
+def test_a_source_is_folded_with_its_figures(measured: StudyFacts, tmp_path: Path) -> None:
     page = page_in(tmp_path, measured.inputs)
     shown = source(page)
     for variant in measured.study.variants:

@@ -1,7 +1,5 @@
 """A small study with claims, samples and published figures, and its verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +15,11 @@ from analysis.results.tables.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Case, Study, Variant, load_study
 from tests.synthetic import (
     Sample,
-    add_run,
     description,
-    provenance_of,
     samples_of,
     set_capture,
     write_description,
+    write_run,
 )
 
 FEW_SMS: dict[str, Any] = {"kind": "figure", "of": "fast", "metric": "sms_used"}
@@ -106,18 +103,17 @@ def measure(
     def taken(variant: Variant, case: Case, metric: str) -> float:
         return seconds.get((variant.name, case.id), seconds[variant.name])
 
+    given = {"host": host} if host else {}
     for name in (name for name in seconds if isinstance(name, str)):
         variant = study.variant(name)
         samples = samples_of(study, variant, seconds=taken, noise=1e-4, rounds=rounds, run=run)
-        about = provenance_of(study, variant, run=run)
-        about["bounds"] = then.bounds_of(name) if then else {}
-        about["machine"] |= {"host": host} if host else {}
+        bounds = then.bounds_of(name) if then else {}
         samples = [
             change(replace(sample, value=(sample.value or 0) * factor, sample=number))
             for sample in samples
             for number, factor in enumerate(visits)
         ]
-        add_run(results, machine, study.name, name, samples, about)
+        write_run(results, machine, study, samples, host=given, bounds=bounds)
 
 
 COUNTED, SECTORS = "lts__t_requests.sum", "lts__t_sectors.sum"

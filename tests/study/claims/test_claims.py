@@ -1,7 +1,5 @@
 """Verdicts of every kind of comparison on files of results, which runs judge, and what cannot."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -111,9 +109,7 @@ def test_each_kind_of_comparison_holds_or_not(tmp_path: Path) -> None:
     assert {test.kind for test in tests} == {*KINDS} == kinds, "every kind is in use"
 
 
-def test_the_unit_of_printed_rates_is_that_with_which_all_printed_times_agree(
-    tmp_path: Path,
-) -> None:
+def test_printed_rates_have_the_unit_with_which_printed_times_agree(tmp_path: Path) -> None:
     study, results = write_study(tmp_path, UNITS), tmp_path / "results"
     reason = "in 2 if read in GiB/s and in 0 if read in GB/s, of 2 rows"
     for rate, verdict in ("7.45", "holds"), ("8.00", "does not hold"), ("7.46", "does not hold"):
@@ -273,9 +269,7 @@ def test_each_part_has_a_row_and_the_deciding_one_comes_first(tmp_path: Path) ->
     assert reason == "; ".join(row.sentence(with_case=False) for row in rows)
 
 
-def test_a_host_counts_once_in_a_mean_over_hosts_by_the_medians_of_its_rounds(
-    tmp_path: Path,
-) -> None:
+def test_a_host_counts_once_in_a_mean_by_the_medians_of_its_rounds(tmp_path: Path) -> None:
     entry = claim(kind="mean_figure", of="fast", metric="gpu_time", at_most=3e-3)
     study, results = write_study(tmp_path, entry), tmp_path / "results"
     for day, (host, seconds) in enumerate([("a", 2e-3), ("b", 4e-3), ("c", 1e-3), ("c", 1e-3)], 1):

@@ -1,8 +1,6 @@
 """The built site in a browser: search, folds, charts and their addresses, the explorer, the ledger,
 print, and readers without scripts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -234,9 +232,7 @@ def test_explorer_draws_what_is_chosen_and_its_address_keeps_it(visit: Visit) ->
     expect(page.locator(".hp-explorer .hp-note")).to_contain_text("layout has no option “x”")
 
 
-def test_thesis_picture_and_doors_fit_on_one_screen_that_loads_no_library_or_index(
-    visit: Visit,
-) -> None:
+def test_thesis_picture_and_doors_fit_on_one_light_screen(visit: Visit) -> None:
     page, requested = visit.page, list[str]()
     page.on("request", lambda request: requested.append(Path(request.url).name))
     visit.go("")
@@ -266,9 +262,7 @@ def without_script(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def test_without_a_script_pages_are_whole_and_evidence_is_a_link_away(
-    without_script: Page, address: str
-) -> None:
+def test_without_scripts_pages_are_whole_with_evidence(without_script: Page, address: str) -> None:
     page = without_script
     page.goto(address)
     expect(page.locator(".hp-hero .hp-still img")).to_be_visible()

@@ -1,7 +1,5 @@
 """Malicious results: the site is built, and none of their code runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -13,16 +11,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from analysis.study import CAPTURE_KINDS, discover
 from tests.browser import served
-from tests.results.store.hostile import (
-    HARMLESS,
-    MUTATIONS,
-    PAYLOAD,
-    copied,
-    write_whole_machine,
-)
+from tests.results.store.hostile import HARMLESS, MUTATIONS, PAYLOAD, copied, write_whole_machine
 from tests.roots import build, make_root, rows_without_value
 from tests.site.pages.site.visit import OPEN_SECTIONS, TIMEOUT_MS
-from tests.synthetic import add_run, provenance_of, set_capture
+from tests.synthetic import set_capture, write_run
 
 RECORDER = """
 window.ran = [];
@@ -62,8 +54,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for variant in study.variants:
         status = {"python": "failed"}.get(variant.name, "skipped")
         rows = rows_without_value(study, variant, status, PAYLOAD)
-        provenance = provenance_of(study, variant)
-        add_run(results, "skipped-box", "calls", variant.name, rows, provenance)
+        write_run(results, "skipped-box", study, rows)
     for kind in CAPTURE_KINDS:
         refused = {"status": f"not captured: {PAYLOAD}"}
         names = dict.fromkeys(study.variant_names, refused)

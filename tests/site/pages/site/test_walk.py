@@ -1,7 +1,5 @@
 """Every page of the site in a browser: complete, light and accessible; and its links."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A page of the site in a browser, and its errors."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from playwright.sync_api import Browser, Locator
