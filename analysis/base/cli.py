@@ -1,7 +1,5 @@
 """Shared by all commands of this package: argument types, errors in one line, interrupts."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

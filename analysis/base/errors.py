@@ -1,7 +1,5 @@
 """Errors that a person can mend, and unforeseen ones without whose cause a computation goes on."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable, Collection, Sequence
 from typing import Final

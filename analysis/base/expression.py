@@ -1,7 +1,5 @@
 """Arithmetic of whole numbers in study.yaml: names, + - * // and parentheses, nothing else."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The GPUs through NVML: selection, properties, clocks and energy, and other users."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Mappings in files, as pydantic types; their first fault becomes one clear error."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

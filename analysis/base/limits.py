@@ -5,8 +5,6 @@ No content of the files makes these functions raise; `root` is the root of the f
 tests.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

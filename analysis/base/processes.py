@@ -1,7 +1,5 @@
 """Processes: ends them with the one that started them, and maps a function over forked ones."""
 
-from __future__ import annotations
-
 import ctypes
 import multiprocessing
 import os

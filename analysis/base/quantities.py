@@ -1,7 +1,5 @@
 """Numbers as a reader sees them: SI prefixes, enough digits, intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Final

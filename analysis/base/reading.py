@@ -3,8 +3,6 @@
 No link is followed, no device or pipe opened, and no more read than a limit.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -4,8 +4,6 @@ Samples of a visit, visits of a round and rounds of a run are each reduced to th
 are based on runs, which differ more than the rounds of one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ A and B are each one of
                             `run`, and names of the row; `-` without B needs a column `side`
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter

@@ -7,8 +7,6 @@ variance: most of its rows have not changed. Holm's procedure ("A simple sequent
 multiple test procedure", 1979) holds the rate for all rows, however they depend on each other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -4,8 +4,6 @@ What NVBench's scripts read is read: files of samples beside the JSON file, one 
 their full path, and repeated states, which are matched in their order.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The comparison as a table, or as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Times in run files of this project: a folder of machines, a machine, a study of it or a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final

@@ -5,8 +5,6 @@ table of samples: CSV with a header.
 if one table has both sides. All other columns name the row.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ python -m analysis.measure STUDY ... [--variant NAME] [--config JSON]
 How far it is goes to the standard output; what a log keeps besides goes to the standard error.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

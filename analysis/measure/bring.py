@@ -5,8 +5,6 @@
 Every run that is not here yet is added, as if it had been measured here.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The measured operation, which a workload builds from a variant and a case."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

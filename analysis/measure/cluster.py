@@ -8,8 +8,6 @@ pipeline in a copy of the sources: nodes share no file. Run `n` measures what ha
 fresh runs. `merge` copies the runs of a machine into the results.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

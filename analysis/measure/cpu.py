@@ -8,8 +8,6 @@ The speed of memory changes CPU times between hosts and within one, so it is mea
 round. The copy is the same work everywhere.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import time

@@ -1,8 +1,6 @@
 """This machine: its description with its GPUs, the measured commit, and the lock that lets one
 measurement run at a time, whoever starts it and from whichever checkout."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -1,7 +1,5 @@
 """Calls of CUDA, arrays in GPU memory, and room for pools in host memory."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

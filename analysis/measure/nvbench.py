@@ -1,7 +1,5 @@
 """Device times from NVBench: a fixed number of samples, no filtering, one state per cell."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,8 +1,6 @@
 """Plans of measurements on this machine: where each study is measured, with which GPUs, and its
 variants with cases that lack a fresh sample."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Activities of the GPU by the driver's tracing (CUPTI), in the process that makes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final

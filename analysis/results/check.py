@@ -5,8 +5,6 @@ python -m analysis.results.check results/my-h100/h2d_gather/*
 Prints what is wrong with each file. A file stands for all files of its run or capture.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

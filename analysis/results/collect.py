@@ -1,7 +1,5 @@
 """The samples of all machines as one table, with stale rows marked."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """What other programs and pages rely on: columns of files and constants."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Reads of host memory by a variant: the `link` of study.yaml, evaluated for one case."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

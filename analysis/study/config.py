@@ -1,7 +1,5 @@
 """The configuration of a run: config/config.yaml with overrides from the command line."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path

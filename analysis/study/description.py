@@ -1,7 +1,5 @@
 """A study as its study.yaml describes it: variants, cases, metrics, claims."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

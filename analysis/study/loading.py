@@ -1,7 +1,5 @@
 """Read a study.yaml and resolve its references to names, cases and files."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Packages with the operators that serving engines ship, and their selected releases."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Iterable, Mapping

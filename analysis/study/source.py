@@ -8,8 +8,6 @@ Comments, docstrings, white space, paths and the architecture are not part of th
 therefore the same on every machine and does not change when the code is reformatted.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Commands that compile a C++ or CUDA file, and that link a variant with its bindings."""
 
-from __future__ import annotations
-
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

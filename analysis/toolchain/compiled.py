@@ -6,8 +6,6 @@ A study's folder has `resources.csv` and `machine_code.csv`, what its kernels as
 python -m analysis.toolchain.compiled STUDY NEW KEPT    replace the tables in the folder KEPT
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

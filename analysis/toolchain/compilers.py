@@ -1,7 +1,5 @@
 """Choice of the compilers and of the GPU architecture to compile for."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

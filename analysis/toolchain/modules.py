@@ -1,7 +1,5 @@
 """A study's Python and its compiled variants as modules, and the settings to compile them with."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

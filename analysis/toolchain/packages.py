@@ -5,8 +5,6 @@ A variant that needs a package must also build without it: it asks with __has_in
 needs libfabric is built only with it.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import re

@@ -3,8 +3,6 @@
 python -m analysis.toolchain.peers STUDY VARIANT    load a shipped operator, or say why not
 """
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import hashlib

@@ -3,8 +3,6 @@
 python -m analysis.toolchain.reports MODULE    write both as tables beside a module
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

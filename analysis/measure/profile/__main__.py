@@ -3,8 +3,6 @@
 python -m analysis.measure.profile STUDY [--config JSON]
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping

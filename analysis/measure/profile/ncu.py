@@ -1,7 +1,5 @@
 """Hardware counters from Nsight Compute: which ones to request, and how to parse the output."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

@@ -5,8 +5,6 @@ the chosen way over the best, NaN if none was chosen, and `over_measured`, the a
 the measured one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final

@@ -4,8 +4,6 @@ Every question becomes a part of the form, a table, a subcommand of `python -m a
 files for an engine. A question has axes, numbers between measured cells, and choices.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

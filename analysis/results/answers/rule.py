@@ -5,8 +5,6 @@ corners are the measured points around it: the point itself, or the neighbours o
 the ways measured in every corner, the answer is the simplest within 5 % of the fastest.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

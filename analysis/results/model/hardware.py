@@ -1,8 +1,6 @@
 """Predicted rates of large copies over links that nobody has measured here: the calibrated chip
 behind another link."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -10,8 +10,6 @@
 | start-up | fixed; plus the latency of device memory if it holds the indices of the rows |
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple, dataclass
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """The traffic that reads of host memory cause on the link: requests, sectors, bytes on the wire."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@
 docs/contract.md says what each key means.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 import re

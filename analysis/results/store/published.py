@@ -1,7 +1,5 @@
 """Published figures of others, in SI units: results/published/<study>.csv."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

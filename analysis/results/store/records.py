@@ -1,7 +1,5 @@
 """Rows of the files beside samples: telemetry, hardware counters and timelines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Final
 

@@ -5,8 +5,6 @@
 <root>/published/<study>.csv
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter as Counts

@@ -1,7 +1,5 @@
 """Raw samples on disk: one CSV per run and study, one row per variant, case and round."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

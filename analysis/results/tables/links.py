@@ -1,8 +1,6 @@
 """The link of every machine, fitted to samples of the studies that calibrate it, and its
 predictions: build/model.csv and model_parameters.csv."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Make the tables of every study from its results, and put them together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ build/repeats.csv: two entries that are one program. build/repeatability.csv: ea
 against the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from statistics import median

@@ -4,8 +4,6 @@ Samples become the median of a visit, of a round's visits, of a run's rounds. `o
 figure of runs, with its interval, for every table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any

@@ -1,7 +1,5 @@
 """Common charts of every study, one file each, and the charts that a study adds in charts.py."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Machines against each other: a row a variant, the ratio of two machines' speeds, those that
 differ most first."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from itertools import permutations
 from typing import Final

@@ -1,7 +1,5 @@
 """Measured times against the link model's: how much longer than predicted, over the rate."""
 
-from __future__ import annotations
-
 import altair as alt
 
 from analysis.base.quantities import quantity, signed_percent

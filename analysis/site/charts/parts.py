@@ -1,7 +1,5 @@
 """The parts of a time: the metrics of a study that are part of another, stacked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import altair as alt

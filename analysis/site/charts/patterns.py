@@ -1,7 +1,5 @@
 """Maps: a cell with a figure for each row and column."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

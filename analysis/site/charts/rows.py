@@ -1,7 +1,5 @@
 """Rows of a chart: a name in words above each mark, and its figure at the right end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What host and GPU do while an operation runs: calls and GPU work as bars over time."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, Final
 

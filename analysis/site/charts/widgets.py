@@ -1,7 +1,5 @@
 """Tables of a study's page_tables.py, and forms of the questions in its answers.py."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

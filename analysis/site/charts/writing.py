@@ -1,8 +1,6 @@
 """A chart as files of the site: one Vega-Lite specification with its data, and two pictures of it
 for readers without scripts, as the words of one picture cannot suit both a phone and a desk."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

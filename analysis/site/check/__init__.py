@@ -5,8 +5,6 @@ evidence, a missing prediction, a rate that no link carries, two values of one f
 without numbers stops its stage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

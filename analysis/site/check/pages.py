@@ -1,7 +1,5 @@
 """Faults of pages: gaps, captions that name what is not drawn, and two values of one figure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Faults of the tables: what is missing although its samples are fresh, and what cannot be true."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

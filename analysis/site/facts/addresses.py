@@ -1,7 +1,5 @@
 """Addresses within the site, for links from charts and pages."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 import pandas as pd

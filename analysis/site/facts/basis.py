@@ -4,8 +4,6 @@ A figure from fewer than MIN_RUNS runs or MIN_HOSTS hosts has no interval and is
 runs are shown instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, Protocol
 

@@ -1,7 +1,5 @@
 """Captures of a variant: whether they exist, whether they are stale, and their counters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache

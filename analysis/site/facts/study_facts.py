@@ -1,7 +1,5 @@
 """A study with its results on all machines: what its page and its charts ask for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Build the site from results, tables and pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from analysis import ROOT

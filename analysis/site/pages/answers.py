@@ -1,7 +1,5 @@
 """Measured answers on a page: the form, the rules of thumb, and the quality of both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Charts and drawings on pages, each with its caption."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Draw the charts of every study and those about all, and write all samples as one file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hardware counters of variants, in the field's words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress

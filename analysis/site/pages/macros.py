@@ -4,8 +4,6 @@ A page calls `{{ name(arguments) }}`. Most macros are functions of the modules t
 here; the others are below.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from analysis import ROOT

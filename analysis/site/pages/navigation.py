@@ -1,8 +1,6 @@
 """The order of pages: mkdocs.yml says it, and studies that it leaves out come last among the
 journeys."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final

@@ -1,7 +1,5 @@
 """The plugin of mkdocs that renders a page's macros, before mkdocs renders its Markdown."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 python -m analysis.site.pages.reference    write the JSON schemas of study.yaml and config.yaml
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Sections of a page that are folded below their headings: those of the class `fold`."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 from xml.etree.ElementTree import Element, SubElement
 

@@ -1,7 +1,5 @@
 """Build the whole site from results, tables, charts and pages."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path

@@ -1,8 +1,6 @@
 """A variant's code and its difference from the step before, what the compiler made of it, its
 figures and counters, folded; and the folded end of a study's page."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Mapping
 from functools import cache

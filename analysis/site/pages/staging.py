@@ -1,7 +1,5 @@
 """The folder mkdocs builds from: pages, charts, downloads and the charts' engine."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

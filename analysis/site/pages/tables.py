@@ -1,8 +1,6 @@
 """Tables of a study's results: its steps, its metrics, what was printed, what is missing, and those
 that the study computes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product

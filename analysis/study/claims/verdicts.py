@@ -1,7 +1,5 @@
 """Verdicts: whether a measured figure and its interval meet a bound."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
