@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pybind11
 
-from analysis.base.errors import HotpathError
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.packages import Flags, package_flags
 
@@ -55,11 +54,8 @@ def object_command(
 ) -> list[str]:
     """The command that compiles a file into the object `out`. For CUDA, it prints ptxas's report.
 
-    `optimisation` is that of host code; a kernel is always optimised. HotpathError if `source` is
-    missing.
+    `optimisation` is that of host code; a kernel is always optimised.
     """
-    if not source.exists():
-        raise HotpathError(f"{source}: expected a C++ or CUDA file, got none")
     files = [*settings.for_tools()[0], "-c", str(source), "-o", str(out)]
     if source.suffix == ".cu":
         nvcc = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
