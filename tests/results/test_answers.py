@@ -181,3 +181,11 @@ def test_the_map_is_complete_or_says_what_is_missing() -> None:
     assert [*unmeasured(PIECES, study, known - {gap})] == [gap]
     assert not [*unmeasured(PIECES, study, set())]  # of a machine that measured nothing of it
     assert cases_of_sets(study, HELD_OUT) and not cases_of_sets(study, HELD_OUT) & of_map
+
+
+def test_a_summary_has_at_most_thirty_rows() -> None:
+    times: Times = {
+        (n, 64): {(GATHER, LOOP)[n // 16 % 2]: 1e-6, BATCH: 3e-6} for n in range(16, 1600, 16)
+    }
+    made = summarised(PIECES, [box(times)])
+    assert len(made["rows"]) == 30 and made["agree_within_10_percent"] < 1
