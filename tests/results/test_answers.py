@@ -14,7 +14,7 @@ from analysis.results.answers.judged import (
     by_answer,
     by_rules,
     near_best,
-    near_time,
+    quality_rows,
     rule_text,
     score,
 )
@@ -153,7 +153,9 @@ def test_held_out_cells_score_ways_and_times() -> None:
     here.held_out[80, 16] = {LOOP: 3e-6}  # no other way was measured
     found = score(by_answer, [here])
     assert len(found) == 3 and found["over_best"].max() == 1.5
-    assert near_best(found) == pytest.approx(1 / 3) and near_time(found) == 0.5
+    assert near_best(found) == pytest.approx(1 / 3)
+    of_answers, *_ = quality_rows(PIECES, [here])
+    assert of_answers["its time within 15 %"] == "50 %"
     (constants,) = PIECES.constants.values()
     assert [*score(by_rules(*constants), [here])["over_best"]] == [1.0, 1.0, 1.0]
     rule = Rule("", GATHER, {"direction": ["h2d"]}, {"size": (100, 2000)}, [GATHER, BATCH])

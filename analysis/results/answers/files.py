@@ -74,13 +74,12 @@ UNMEASURED: Final = 2.0
 @dataclass(frozen=True, eq=False)
 class Leaf:
     """Measured `cells`, the options of choices and the numbers on axes; `over` [cells, ways], the
-    time of every offered way over that of the answer; and of the row, the ends on each axis, `ends`
-    and those of the band in which a previous choice of its way is `kept`."""
+    time of every offered way over that of the answer; and `spans`, on each axis: from where a
+    previous choice of the way is kept, where the row begins and ends, and to where it is kept."""
 
     cells: pd.DataFrame
     over: np.ndarray
-    ends: Mapping[str, tuple[float, float]]
-    kept: Mapping[str, tuple[float, float]]
+    spans: Mapping[str, tuple[float, float, float, float]]
 
     @property
     def way(self) -> int:
@@ -97,7 +96,7 @@ class Leaf:
         splits = []
         for name, column in self.cells.items():
             for value in sorted({*column}):
-                is_first = (column <= value if name in self.ends else column == value).to_numpy()
+                is_first = (column <= value if name in self.spans else column == value).to_numpy()
                 if not is_first.all():
                     mixtures = [_mixture(self.over[mask]) for mask in (is_first, ~is_first)]
                     splits.append((np.sum(mixtures, axis=0).tolist(), str(name), is_first))
@@ -108,28 +107,25 @@ class Leaf:
             replace(self, cells=self.cells[mask], over=self.over[mask])
             for mask in (is_first, ~is_first)
         )
-        if axis not in self.ends:
+        if axis not in self.spans:
             return [below, above]
         low, high = below.cells[axis].max(), above.cells[axis].min()
         border = math.sqrt(low * high)
-        (begin, end), (first, last) = self.ends[axis], self.kept[axis]
+        kept_from, begin, end, kept_to = self.spans[axis]
         return [
-            replace(half, ends={**self.ends, axis: ends}, kept={**self.kept, axis: kept})
-            for half, ends, kept in (
-                (below, (begin, border), (first, high)),
-                (above, (border, end), (low, last)),
-            )
+            replace(below, spans={**self.spans, axis: (kept_from, begin, border, high)}),
+            replace(above, spans={**self.spans, axis: (low, border, end, kept_to)}),
         ]
 
     def row(self, question: Question) -> dict[str, Any]:
         """The row of the summary."""
-        ends, kept = (
-            {axis: [*map(round, of_axis)] for axis, of_axis in both.items()}
-            for both in (self.ends, self.kept)
-        )
-        options = {one.name: sorted({*self.cells[one.name]}) for one in question.choices}
-        way = question.offered[self.way]
-        return {"way": way, "where": options, "range": ends, "keep": kept}
+        spans = {axis: [*map(round, span)] for axis, span in self.spans.items()}
+        return {
+            "way": question.offered[self.way],
+            "where": {one.name: sorted({*self.cells[one.name]}) for one in question.choices},
+            "range": {axis: span[1:3] for axis, span in spans.items()},
+            "keep": {axis: span[::3] for axis, span in spans.items()},
+        }
 
 
 def _late(over: np.ndarray) -> Any:
@@ -143,8 +139,8 @@ def _mixture(over: np.ndarray) -> tuple[float, float]:
     return _late(over).min(), len(over) - (counts**2).sum() / len(over)
 
 
-def _leaves(question: Question, found: Sequence[Situation]) -> list[Leaf]:
-    """The leaves of all measured cells, at most MAX_ROWS."""
+def summarised(question: Question, found: Sequence[Situation]) -> dict[str, Any]:
+    """At most MAX_ROWS rows for an engine, as docs/contract.md describes them."""
     ways, cells, over = question.offered, [], []
     for here in found:
         for point, times in here.times.items():
@@ -155,24 +151,20 @@ def _leaves(question: Question, found: Sequence[Situation]) -> list[Leaf]:
     table = pd.DataFrame(cells)
     numbers = {axis.name: table[axis.name] for axis in question.axes}
     ends = {name: (of.min() / NEAR, of.max() * NEAR) for name, of in numbers.items()}
-    leaves = [Leaf(table, np.array(over), ends, ends)]
+    spans = {name: (low, low, high, high) for name, (low, high) in ends.items()}
+    leaves = [Leaf(table, np.array(over), spans)]
     while len(leaves) < MAX_ROWS:
         worst = max(leaves, key=lambda leaf: leaf.lateness)
         if not worst.lateness or not (halves := worst.halves()):
             break
         leaves.remove(worst)
         leaves += halves
-    return leaves
-
-
-def summarised(question: Question, found: Sequence[Situation]) -> dict[str, Any]:
-    """At most MAX_ROWS rows for an engine, as docs/contract.md describes them."""
-    leaves = sorted(_leaves(question, found), key=lambda leaf: -len(leaf.over))
-    over = np.concatenate([leaf.over[:, leaf.way] for leaf in leaves])
+    leaves.sort(key=lambda leaf: -len(leaf.over))
+    chosen = np.concatenate([leaf.over[:, leaf.way] for leaf in leaves])
     return {
         **head(SUMMARY, question),
-        "cells": len(over),
-        "agree_within_5_percent": round(float((over <= 1 + WITHIN).mean()), 4),
-        "agree_within_10_percent": round(float((over <= 1 + 2 * WITHIN).mean()), 4),
+        "cells": len(chosen),
+        "agree_within_5_percent": round(float((chosen <= 1 + WITHIN).mean()), 4),
+        "agree_within_10_percent": round(float((chosen <= 1 + 2 * WITHIN).mean()), 4),
         "rows": [leaf.row(question) for leaf in leaves],
     }
