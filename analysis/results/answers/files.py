@@ -110,7 +110,7 @@ class Leaf:
         if axis not in self.spans:
             return [below, above]
         low, high = below.cells[axis].max(), above.cells[axis].min()
-        border = math.sqrt(low * high)
+        border = math.sqrt(low) * math.sqrt(high)
         kept_from, begin, end, kept_to = self.spans[axis]
         return [
             replace(below, spans={**self.spans, axis: (kept_from, begin, border, high)}),
