@@ -13,7 +13,6 @@ from typing import Final
 import psutil
 
 from analysis.base.errors import HotpathError
-from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
 from analysis.base.records import records_text
 from analysis.measure.cpu import conditions
@@ -85,7 +84,7 @@ def _run_one(
     starts again without it; after a second cell with the same reason, without any of its cells.
     """
     plan = journal.plan
-    energy, started = _energy_j(plan.gpus), time.monotonic()
+    started = time.monotonic()
     job = RoundJob(
         study=plan.study,
         variants=plan.runnable,
@@ -112,7 +111,7 @@ def _run_one(
         without = variant.name if again else "this cell"
         print(f"{error}; the round starts again without {without}", file=sys.stderr)
         return _run_one(journal, number, host, conditions(), faults)
-    end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
+    end, seconds = utc_now(), time.monotonic() - started
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}
     newcomers, cores, after = others - {*host.others, pid}, psutil.cpu_count() or 1, conditions()
     old = journal.records.get(number)
@@ -122,7 +121,6 @@ def _run_one(
         repeated=[*old.repeated, old.why] if old else [],
         why=[],
         end=end,
-        energy_j=None if energy is None or spent is None else spent - energy,
         before=before,
         after=after,
         stages_s=stages,
@@ -171,9 +169,3 @@ def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], str, Stages,
     if not has_ended or process.exitcode == os.EX_IOERR:
         raise HotpathError(text)
     raise RoundError(text, cell, why)
-
-
-def _energy_j(gpus: Sequence[Gpu]) -> float | None:
-    """Joules of all GPUs in use since the driver was loaded; None if one does not report them."""
-    known = [energy for gpu in gpus if (energy := gpu.energy_j()) is not None]
-    return sum(known) if known and len(known) == len(gpus) else None

@@ -16,7 +16,8 @@ HOST_CALL: Final = "host call"
 
 @dataclass(frozen=True)
 class Reading:
-    """One NVML sample during a cell. `gpu`: index among the measured GPUs."""
+    """One NVML sample during a cell. `gpu`: index among the measured GPUs. Only older runs have the
+    link's traffic."""
 
     variant: str
     case: CaseId
