@@ -19,6 +19,7 @@ from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
+from analysis.base.processes import keep_sockets_in
 from analysis.measure.journal import Host, Journal, publish
 from analysis.measure.machine import describe, whole_machine
 from analysis.measure.plan import Place, Plan, StudyError, find_place, plan_pending, wrong_variants
@@ -49,6 +50,7 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {', '.join(names)}"))
         require_room(BUILD)
+        keep_sockets_in(BUILD / "processes")
         gpus: Sequence[Gpu] = ()
         try:
             gpus = stack.enter_context(open_gpus(config.gpus))

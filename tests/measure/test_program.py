@@ -90,6 +90,7 @@ def measure(
 ) -> Measure:
     """The program, for these studies."""
     monkeypatch.setattr(program, "BUILD", build_folder)
+    monkeypatch.setattr(program, "keep_sockets_in", lambda folder: None)  # lasts longer than a test
     monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
     monkeypatch.setattr(program, "find_place", lambda config, gpus: place)
     config = replace(load_config({}), grid=replace(GRID, rounds=ROUNDS), round_limit_s=3.0)
