@@ -154,6 +154,22 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
             pynvml.nvmlShutdown()
 
 
+def free_twins(first: Gpu) -> Iterator[Gpu]:
+    """Further GPUs of the kind of `first` that nobody is known to use, in the order of their
+    indices, unless CUDA_VISIBLE_DEVICES hides them. Call it while `first` is open."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        with suppress(HotpathError):  # it cannot be used
+            gpu = _describe(index)
+            is_visible = named is None or any(
+                name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
+                for name in map(str.strip, named.split(","))
+            )
+            is_twin = gpu.key != first.key and (gpu.name, gpu.arch) == (first.name, first.arch)
+            if is_twin and is_visible and not gpu.other_processes():
+                yield gpu
+
+
 def show_only(gpus: Sequence[Gpu]) -> None:
     """Let CUDA see these GPUs, in this order and no others, in this process and its children."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu.key) for gpu in gpus)
