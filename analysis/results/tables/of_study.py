@@ -116,7 +116,11 @@ def main() -> None:
     def texts(name: str) -> dict[str, str]:
         return study_tables(results, name, studies, fits if studies[name].has_link else {})
 
-    known = dict(zip(studies, forked_map(texts, studies), strict=True))
+    def size(name: str) -> int:
+        return sum(path.stat().st_size for path in results.glob(f"*/{name}/*.csv"))
+
+    largest_first = sorted(studies, key=size, reverse=True)
+    known = dict(zip(largest_first, forked_map(texts, largest_first), strict=True))
     for path, reason in put_together(known, fits, results, arguments.out).items():
         print(f"warning: {path} is left out: {reason}")
 
