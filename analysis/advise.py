@@ -80,6 +80,18 @@ def answer_json(here: Situation, found: Answer | None, asked: Point) -> str:
     return json.dumps({**said, "way": found.way, "seconds": seconds, "cells": found.corners})
 
 
+def if_changed(here: Situation, found: Sequence[Situation], asked: Point) -> Iterator[str]:
+    """Yield the answer with the faster option of a choice, if another option was asked for and both
+    were measured."""
+    for choice in here.question.choices:
+        where = {**here.where, choice.name: choice.faster}
+        for other in found if where != here.where else ():
+            is_changed = (other.machine, other.where) == (here.machine, where)
+            if is_changed and (answer := other.answer(asked)):
+                option = f"{choice.label} {choice.options[choice.faster]}"
+                yield f"If {option}: {other.lines(answer)[0]}"
+
+
 def main() -> None:
     studies = discover()
     known = {q.name: (q, study) for study in studies.values() for q in questions_of(study)}
@@ -121,7 +133,7 @@ def say(
         if is_json:
             said.append(answer_json(here, answer, asked))
         elif answer:
-            said += answer_lines(here, answer, asked)
+            said += [*answer_lines(here, answer, asked), *if_changed(here, found, asked)]
         else:
             place = ", ".join(filter(None, [machine, here.in_words]))
             refused.append(f"{place}: {here.refusal(asked)}")

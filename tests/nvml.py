@@ -54,6 +54,7 @@ OF_EVERY_GPU = {
     "Temperature": 40,
     "MaxClockInfo": 1980,
     "CurrentClocksEventReasons": pynvml.nvmlClocksEventReasonSwPowerCap,
+    "PcieThroughput": 7,
     "EnforcedPowerLimit": 700_000,
     "CurrPcieLinkGeneration": 5,
     "CurrPcieLinkWidth": 16,

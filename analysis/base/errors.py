@@ -30,7 +30,10 @@ class FieldError(HotpathError):
 
 def shown(got: object) -> str:
     """A value in an error message, cut after MAX_SHOWN characters."""
-    text = repr(got)
+    try:
+        text = repr(got)
+    except ValueError:
+        return "a longer number"  # of thousands of digits
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 

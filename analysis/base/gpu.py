@@ -1,4 +1,4 @@
-"""The GPUs through NVML: selection, properties, clocks, and other users."""
+"""The GPUs through NVML: selection, properties, clocks and energy, and other users."""
 
 import os
 import re
@@ -67,15 +67,20 @@ class Gpu:
             return None
         return answer if scale is None else answer * scale
 
-    def readings(self) -> dict[str, Any]:
+    def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
+        rates = (pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES)
+        query = pynvml.nvmlDeviceGetPcieThroughput
+        received, sent = (self.ask(query, k, scale=1e3) if with_pcie else None for k in rates)
         return {
             "power_w": self.ask(pynvml.nvmlDeviceGetPowerUsage, scale=1e-3),
-            "energy_j": self.ask(pynvml.nvmlDeviceGetTotalEnergyConsumption, scale=1e-3),
+            "energy_j": self.energy_j(),
             "temperature_c": self.ask(pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
             "sm_mhz": self.sm_clock_mhz(),
             "memory_mhz": self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_MEM),
             "throttle": self.throttle_reasons(),
+            "pcie_rx_bytes_per_s": received,
+            "pcie_tx_bytes_per_s": sent,
         }
 
     def throttle_reasons(self) -> str | None:
@@ -93,6 +98,11 @@ class Gpu:
         """Whether the SMs run at the highest clock of this device; False if that is unknown."""
         highest = self.ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM)
         return highest is not None and (self.sm_clock_mhz() or 0) >= highest
+
+    def energy_j(self) -> float | None:
+        """Joules since the driver was loaded; None if the device does not report them."""
+        energy: float | None = self.ask(pynvml.nvmlDeviceGetTotalEnergyConsumption, scale=1e-3)
+        return energy
 
     def other_processes(self) -> list[int] | None:
         """Ids of other processes that hold a compute context on this GPU; None if unknown."""
@@ -142,6 +152,22 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     finally:
         with suppress(pynvml.NVMLError):
             pynvml.nvmlShutdown()
+
+
+def free_twins(first: Gpu) -> Iterator[Gpu]:
+    """Further GPUs of the kind of `first` that nobody is known to use, in the order of their
+    indices, unless CUDA_VISIBLE_DEVICES hides them. Call it while `first` is open."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        with suppress(HotpathError):  # it cannot be used
+            gpu = _describe(index)
+            is_visible = named is None or any(
+                name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
+                for name in map(str.strip, named.split(","))
+            )
+            is_twin = gpu.key != first.key and (gpu.name, gpu.arch) == (first.name, first.arch)
+            if is_twin and is_visible and not gpu.other_processes():
+                yield gpu
 
 
 def show_only(gpus: Sequence[Gpu]) -> None:

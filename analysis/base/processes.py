@@ -4,13 +4,17 @@ import ctypes
 import multiprocessing
 import os
 import select
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import process as multiprocessing_process
+from multiprocessing import util
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 import psutil
@@ -105,6 +109,18 @@ def end_with_starter() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=follow, daemon=True).start()
+
+
+def keep_sockets_in(folder: Path) -> None:
+    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied: in the
+    temporary directory they would stay if the program is killed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    former = tempfile.tempdir
+    # The path of a socket must be short; through /proc it is.
+    tempfile.tempdir = f"/proc/{os.getpid()}/fd/{os.open(folder, os.O_RDONLY)}"
+    util.get_temp_dir()  # chosen once for the program
+    tempfile.tempdir = former
 
 
 _work: tuple[Callable[[Any], Any], list[Any]]

@@ -19,9 +19,10 @@ from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
+from analysis.base.processes import keep_sockets_in
 from analysis.measure.journal import Host, Journal, publish
 from analysis.measure.machine import describe, whole_machine
-from analysis.measure.plan import Place, Plan, StudyError, find_place, plan_pending, wrong_variants
+from analysis.measure.plan import Place, Plan, StudyError, find_places, plan_pending, wrong_variants
 from analysis.measure.run import import_once, run_rounds
 from analysis.results.check import require_same_kind
 from analysis.study import Study
@@ -49,6 +50,7 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {', '.join(names)}"))
         require_room(BUILD)
+        keep_sockets_in(BUILD / "processes")
         gpus: Sequence[Gpu] = ()
         try:
             gpus = stack.enter_context(open_gpus(config.gpus))
@@ -58,10 +60,10 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
         arch = resolve_arch(config.arch, config.gpus, config.nvcc)
         command = command_of(names, variant, overrides)
         host = Host(toolchain, arch, built_modules(arch), config.round_limit_s, command)
-        place = find_place(config, gpus)
-        found = [plan_of(study, variant, place, config) for study in studies]
+        places = find_places(config, gpus)
+        found = [plan_of(study, variant, places[study.name], config) for study in studies]
         plans = [plan for plan in found if plan]
-        if plans:
+        for place in {plan.place.folder: plan.place for plan in plans}.values():
             # Rows of skipped cases would replace the samples of a machine of another kind.
             require_same_kind(describe(place.gpus), place.folder, "config: machine")
         import_once(plans)
@@ -82,7 +84,7 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
                 if not isinstance(error, StudyError):
                     break
         for study in studies:
-            if study.name not in failures and (wrong := wrong_variants(study, place)):
+            if study.name not in failures and (wrong := wrong_variants(study, places[study.name])):
                 said = f"wrong output of {', '.join(wrong)}; marked failed in the results"
                 failures[study.name] = f"{study.name}: {said}"
         if failures:

@@ -26,7 +26,7 @@ from analysis.base.gpu import open_gpus, show_only
 from analysis.measure.cell import Cell, Operation
 from analysis.measure.cpu import use_cpus
 from analysis.measure.machine import whole_machine
-from analysis.measure.plan import find_place
+from analysis.measure.plan import find_places
 from analysis.measure.round import Bench, RoundJob
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.config import load_config
@@ -75,7 +75,7 @@ def main(words: Sequence[str]) -> None:
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
         gpus = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
-        place = find_place(config, gpus)
+        place = find_places(config, gpus)[study.name]
         if unmet := place.unmet(variant):
             raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
         show_only(gpus := place.in_use([variant]))

@@ -57,13 +57,14 @@ class Begun(keys.Keys):
 
 
 class RoundRecord(keys.Disturbance):
-    """A finished round of a run: number, what disturbed it and its earlier tries, its end, the host
-    before and after it, the seconds of its stages, and its samples and telemetry, each as the text
-    of a CSV file."""
+    """A finished round of a run: number, what disturbed it and its earlier tries, its end, the
+    GPU's energy in joules if counted, the host before and after it, the seconds of its stages, and
+    its samples and telemetry, each as the text of a CSV file."""
 
     begun: Begun
     repeated: list[list[str]]
     end: UtcTime
+    energy_j: float | None
     before: keys.Look
     after: keys.Look
     stages_s: keys.Stages
@@ -187,6 +188,7 @@ def _description(journal: Journal, host: Host) -> keys.RunFile:
     plan, begun, tools = journal.plan, journal.begun, host.toolchain
     records = [record for _, record in sorted(journal.records.items())]
     start = keys.start_of(begun.run).replace("Z", ".000Z")
+    energies = [one.energy_j for one in records if one.energy_j is not None]
     stages = {
         name: round(sum(getattr(one.stages_s, name) for one in records), 3)
         for name in keys.Stages.model_fields
@@ -211,6 +213,8 @@ def _description(journal: Journal, host: Host) -> keys.RunFile:
         disturbed=[keys.Disturbance(round=one.round, why=one.why) for one in records if one.why],
         repeated=[keys.Disturbance(round=r.round, why=why) for r in records for why in r.repeated],
         stages_s=keys.Stages(**stages) if records else None,
+        # Energy of the whole run: all variants, and the gaps between them.
+        energy_j=round(sum(energies), 3) if energies and len(energies) == len(records) else None,
         discarded_host_passes=DISCARDED_HOST_PASSES,
         other_processes=list(host.others),
         **begun.model_dump(include={"run", "commit", "dirty", "bounds"}),

@@ -61,6 +61,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
     host: dict[str, Any] = {
         "cpu": cpu.get("model name") or platform.processor() or platform.machine(),
         "cpu_id": f"{cpu.get('vendor_id')} {'-'.join(ids)}" if all(ids) else None,
+        "cpu_caches": _cpu_caches(),
         "cores": os.cpu_count(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
         "memory_bytes": psutil.virtual_memory().total,
@@ -161,6 +162,16 @@ def _cpu() -> dict[str, str]:
     first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n")
     lines = (line.partition(":") for line in first.splitlines())
     return {key.strip(): value.strip() for key, _, value in lines}
+
+
+def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int] | None:
+    """Sizes of the first core's caches, as `L2_unified_bytes`; a shared cache counts in whole."""
+    found = {}
+    for index in sorted(folder.glob("index[0-9]*")):
+        with suppress(OSError, ValueError):  # a virtual machine may not tell all of these
+            level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
+            found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
+    return found or None
 
 
 def peer_access(gpus: Sequence[Gpu]) -> dict[tuple[int, int], bool | None]:

@@ -1,4 +1,4 @@
-"""Plans of measurements on this machine: where studies are measured, with which GPUs, and their
+"""Plans of measurements on this machine: where each study is measured, with which GPUs, and its
 variants with cases that lack a fresh sample."""
 
 import hashlib
@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from analysis import BUILD
 from analysis.base.errors import HotpathError
-from analysis.base.gpu import Gpu
+from analysis.base.gpu import Gpu, free_twins
 from analysis.measure.machine import host_id, peer_access, slug
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.keys import UNKNOWN_HOST
@@ -26,9 +27,9 @@ from analysis.toolchain.peers import unusable
 
 @dataclass(frozen=True)
 class Place:
-    """Where studies are measured. Results go to <root>/<machine>/<study>/<time>-<host>.csv.
+    """Where a study is measured. Results go to <root>/<machine>/<study>/<time>-<host>.csv.
 
-    `gpus` are those that they may use, `cuda` the version that modules are built with, `apart` the
+    `gpus` are those that it may use, `cuda` the version that modules are built with, `apart` the
     pairs of GPUs that cannot access each other's memory.
     """
 
@@ -72,7 +73,8 @@ class Place:
         if need.startswith("sm_") and _numbers(arch := self.gpus[0].arch) < _numbers(need):
             return f"needs {need.rstrip('af')}, the GPU is {arch}"
         if (got := len(self.gpus)) < wanted_gpus:
-            return f"needs {wanted_gpus} GPUs, got {got}; gpu={list(range(wanted_gpus))} names them"
+            need = f"needs {wanted_gpus} free GPUs of one kind, got {got}"
+            return f"{need}; gpu={list(range(wanted_gpus))} would name them"
         for i, j in self.apart:
             if j < wanted_gpus:
                 pair = f"GPU {self.gpus[i].index} and GPU {self.gpus[j].index}"
@@ -85,17 +87,38 @@ def _numbers(version: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", version)]
 
 
-def find_place(config: Config, gpus: Sequence[Gpu]) -> Place:
-    """The place with these GPUs, the configured ones, open now. Its machine is the configured one,
-    else named after the GPU, with the number of several GPUs, such as `nvidia-h200-x2`.
+def find_places(config: Config, gpus: Sequence[Gpu]) -> dict[str, Place]:
+    """The place of every known study, by its name; `gpus` are the configured ones, open now.
+
+    If the configuration names one GPU, a study of several also uses free GPUs of that kind. Its
+    results are those of another machine, such as `nvidia-h200-x2`. UnsupportedGpu if the compiler
+    cannot build for the GPU.
+    """
+    wanted = {
+        name: max((variant.gpus for variant in study.variants), default=1)
+        for name, study in config.known.items()
+    }
+    first = several = _place(config, gpus)
+    if gpus and not isinstance(config.gpu, tuple):
+        twins = islice(free_twins(gpus[0]), max(wanted.values(), default=1) - 1)
+        several = _place(config, (*gpus, *twins))
+    return {name: several if count > 1 else first for name, count in wanted.items()}
+
+
+def _place(config: Config, gpus: Sequence[Gpu]) -> Place:
+    """The place with these GPUs. Its machine is the configured one, else named after the GPU. The
+    name ends with the number of several GPUs, unless the configuration names both.
 
     Results of a machine without a GPU are kept only if the configuration names the machine. No
-    compiler is looked for without a GPU. UnsupportedGpu if it cannot build for the GPU.
+    compiler is looked for without a GPU.
     """
-    root, cuda, machine = config.results, None, config.machine
-    if machine == "auto" and gpus:
-        machine = (slug(gpus[0].name) or "gpu") + (f"-x{len(gpus)}" if len(gpus) > 1 else "")
-    elif machine == "auto":
+    root, cuda = config.results, None
+    several = f"-x{len(gpus)}" if len(gpus) > 1 else ""
+    if config.machine != "auto":
+        machine = config.machine + ("" if isinstance(config.gpu, tuple) else several)
+    elif gpus:
+        machine = (slug(gpus[0].name) or "gpu") + several
+    else:
         machine = "unnamed"
         root = root if config.grid.name == "smoke" else BUILD / "unnamed"
     if gpus:

@@ -13,6 +13,7 @@ from typing import Final
 import psutil
 
 from analysis.base.errors import HotpathError
+from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
 from analysis.base.records import records_text
 from analysis.measure.cpu import conditions
@@ -84,7 +85,7 @@ def _run_one(
     starts again without it; after a second cell with the same reason, without any of its cells.
     """
     plan = journal.plan
-    started = time.monotonic()
+    energy, started = _energy_j(plan.gpus), time.monotonic()
     job = RoundJob(
         study=plan.study,
         variants=plan.runnable,
@@ -111,7 +112,7 @@ def _run_one(
         without = variant.name if again else "this cell"
         print(f"{error}; the round starts again without {without}", file=sys.stderr)
         return _run_one(journal, number, host, conditions(), faults)
-    end, seconds = utc_now(), time.monotonic() - started
+    end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}
     newcomers, cores, after = others - {*host.others, pid}, psutil.cpu_count() or 1, conditions()
     old = journal.records.get(number)
@@ -121,6 +122,7 @@ def _run_one(
         repeated=[*old.repeated, old.why] if old else [],
         why=[],
         end=end,
+        energy_j=None if energy is None or spent is None else spent - energy,
         before=before,
         after=after,
         stages_s=stages,
@@ -169,3 +171,9 @@ def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], str, Stages,
     if not has_ended or process.exitcode == os.EX_IOERR:
         raise HotpathError(text)
     raise RoundError(text, cell, why)
+
+
+def _energy_j(gpus: Sequence[Gpu]) -> float | None:
+    """Joules of all GPUs in use since the driver was loaded; None if one does not report them."""
+    known = [energy for gpu in gpus if (energy := gpu.energy_j()) is not None]
+    return sum(known) if known and len(known) == len(gpus) else None

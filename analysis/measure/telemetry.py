@@ -6,17 +6,20 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from threading import Event, Thread
 from typing import Any, Final
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu, GpuError
-from analysis.base.records import columns, parse_record
+from analysis.base.records import parse_record
 from analysis.measure.machine import utc_now
 from analysis.measure.round import Visit
 from analysis.results.store.records import Reading
 
 PERIOD_S = 0.08
+PCIE_EVERY: Final = 6
+"""Number of periods between queries of PCIe throughput, about 2 Hz: one query takes 20 ms."""
 END_S: Final = 5.0
 """Time for the thread to end; a GPU that no longer answers may hold it for ever."""
 
@@ -43,11 +46,12 @@ def record(gpus: Sequence[Gpu], answers: list[Answers], stop: Event) -> None:
     round reports why it ended."""
     due = time.monotonic()
     with suppress(GpuError):
-        while gpus:
+        for turn in count() if gpus else ():
             if stop.wait(max(0.0, due - time.monotonic())):
                 return
             for place, gpu in enumerate(gpus):
-                answers.append({"time": utc_now(), **gpu.readings(), "gpu": place})
+                readings = gpu.readings(with_pcie=turn % PCIE_EVERY == 0)
+                answers.append({"time": utc_now(), **readings, "gpu": place})
             due = max(due + PERIOD_S, time.monotonic())
 
 
@@ -62,6 +66,5 @@ def readings_of(
             visit = visits[place - 1]
             known = {"variant": visit.variant, "case": visit.case, "round": number, **answer}
             with suppress(HotpathError):
-                cells = {name: known.get(name) for name in columns(Reading)}
-                texts = {name: "" if v is None else str(v) for name, v in cells.items()}
+                texts = {name: "" if v is None else str(v) for name, v in known.items()}
                 yield parse_record(Reading, texts)

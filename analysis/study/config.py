@@ -74,8 +74,8 @@ class Settings:
     """Folder under results/ to write to; `auto` names it after the GPU."""
     gpu: GpuNames
     """Index or UUID of the GPU to measure on, or a list of those of several GPUs of one kind, from
-    the front of which a study takes as many as it needs. Results of a list are of another machine,
-    such as nvidia-h200-x2."""
+    the front of which a study takes as many as it needs. Without a list, a study of several GPUs
+    takes free ones of the same kind; its results are of another machine, such as nvidia-h200-x2."""
     shared_gpu: Literal["refuse", "record"]
     """If another process uses the GPU, `refuse` to measure, or measure and `record` it."""
     runs: Count

@@ -1,8 +1,7 @@
-"""Charts of this study: sources of rows by size and number, and rates over row sizes and pools."""
+"""Charts of this study: sources of rows by size and number, and rates over the number of links."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import altair as alt
@@ -22,10 +21,6 @@ SOURCES: Final = {
     BASE: "the host",
 }
 """Variants compared by size and number of rows."""
-OVER_SIZES: Final = ("pushed", PEER, BASE, "four_links")
-"""Lines over row sizes, without local memory, beside which the other lines would merge."""
-OVER_POOLS: Final = (PEER, BASE, "two_links", "four_links", "four_links_sorted")
-NAMES: Final = {**SOURCES, "four_links_sorted": "four, sorted"}
 SMALL_POOL, LARGE_POOL = 188, 16384
 """Pools in MiB."""
 LINKS: Final = {
@@ -46,16 +41,11 @@ COLOURS: Final = alt.Scale(
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`gains`, `sizes`, `pools` and `links`, as far as measured, by device time."""
+    """`gains` and `links`, as far as measured, by device time."""
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
     small = points[points["case_pool_mib"] == SMALL_POOL]
-    return {
-        "gains": gains(small),
-        "sizes": sizes(small),
-        "pools": pools(points),
-        "links": links(points),
-    }
+    return {"gains": gains(small), "links": links(points)}
 
 
 def gains(points: pd.DataFrame) -> Chart | None:
@@ -90,29 +80,6 @@ def gains(points: pd.DataFrame) -> Chart | None:
     )
 
 
-def sizes(points: pd.DataFrame) -> Chart | None:
-    """The rate of the most rows over their size, a line for each source."""
-    rows = points[points["variant"].isin(OVER_SIZES)]
-    rows = rows[rows["case_row_bytes"] * rows["case_rows"] >= 2**22]
-    most = rows.groupby(["machine", "variant", "case_row_bytes"])["case_rows"].transform("max")
-    rows = rows[rows["case_rows"] == most]
-    if rows["case_row_bytes"].nunique() < 2:
-        return None
-    scale = alt.Scale(type="log", base=2, nice=False)
-    x = alt.X("case_row_bytes:Q", title="bytes of a row", scale=scale)
-    return _lines(rows, x, OVER_SIZES, "the size of a row")
-
-
-def pools(points: pd.DataFrame) -> Chart | None:
-    """The same over the size of the pool, for rows of one size."""
-    rows = points[points["variant"].isin(OVER_POOLS) & (points["case_row_bytes"] == 656)]
-    count = rows.groupby(["machine", "variant", "case_rows"])["case_pool_mib"].transform("nunique")
-    rows = rows[count > 1].sort_values("case_rows", ascending=False)
-    rows = rows.assign(pool_gib=rows["case_pool_mib"] / 1024)
-    x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2))
-    return _lines(rows, x, OVER_POOLS, "the size of the pool", Select("case_rows", "rows"))
-
-
 def links(points: pd.DataFrame) -> Chart | None:
     """The rate over the number of links, on machines with four GPUs."""
     points = points[(points["case_row_bytes"] == 656) & (points["case_rows"] == 262144)]
@@ -131,12 +98,3 @@ def links(points: pd.DataFrame) -> Chart | None:
     x = alt.X("links:O", title="GPUs, each with its link", axis=alt.Axis(labelAngle=0))
     y, order = alt.Y("rate:Q", title="payload, GB/s"), [line for line, _ in LINKS]
     return line_chart(rows, x, y, "line", order, "rate over links", BASIS_COLUMNS)
-
-
-def _lines(
-    rows: pd.DataFrame, x: alt.X, order: Sequence[str], over: str, *selects: Select
-) -> Chart | None:
-    rows = rows.assign(line=[NAMES.get(name, name) for name in rows["variant"]])
-    names = [NAMES.get(name, name) for name in order]
-    y, what = alt.Y("rate:Q", title="payload, GB/s"), f"payload rate over {over}."
-    return line_chart(rows, x, y, "line", names, what, BASIS_COLUMNS, selects)

@@ -293,7 +293,8 @@ def test_a_commit_is_packed_with_its_packages_and_its_results_come_back(tmp_path
     assert "--extra compiler --prune numpy --prune altair" in exported
     assert "--python-platform x86_64-manylinux" in installed
 
-    # A failed command still packs its results. A trial is not packed.
+    # A failed command still packs its results. The study of several GPUs has a folder of its own; a
+    # trial is not packed.
     archive, nvcc = unpacked / "box.zip", unpacked / ".packages" / "nvidia/cu13/bin/nvcc"
     nvcc.parent.mkdir(parents=True)
     nvcc.write_text("#!/bin/sh\n")
@@ -306,13 +307,15 @@ def test_a_commit_is_packed_with_its_packages_and_its_results_come_back(tmp_path
     ):
         assert not archive.exists()
         (unpacked / ".packages" / "snakemake.py").write_text(program)
+        for other in ("box-x2", "box-xl") if program == SNAKEMAKE else ():
+            (unpacked / "results" / other).mkdir()
         done = command(tmp_path, unpacked / "env" / "offline", "box", "grid=full", **settings)
         assert done.returncode == code and said in done.stdout, done.stderr
     assert list(unpacked.glob(".packages/__pycache__/snakemake.*.pyc"))
     called = (unpacked / "called").read_text()
     assert f"measure\nprofile\n--config\nmachine=box\ngrid=full\n{commit}" in called
     assert called.endswith(str(nvcc)) and str(unpacked / ".packages") in called
-    assert ZipFile(archive).namelist() == ["box/", "box/calls/", "box/calls/python.csv"]
+    assert ZipFile(archive).namelist() == ["box/", "box/calls/", "box/calls/python.csv", "box-x2/"]
 
 
 def test_a_wrong_call_is_one_error(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_hosts_differ_without_their_names(tmp_path: Path, monkeypatch: pytest.Mo
     assert slug("NVIDIA H100 80GB HBM3 (ü)") == "nvidia-h100-80gb-hbm3"
 
 
-def test_the_processor_its_quota_and_linked_packages_are_described(
+def test_the_processor_its_quota_its_caches_and_linked_packages_are_described(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fields = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "143", "stepping": "8"}
@@ -76,6 +76,10 @@ def test_the_processor_its_quota_and_linked_packages_are_described(
     assert (host.cpu_id, host.iommu) == ("GenuineIntel 6-143-8", True)
     assert host.libraries["librmm-cu13"] == "26.10.0"
     assert (host.limits.cores, host.limits.cpu_quota) == (1, quota)
+    (tmp_path / "index0").mkdir()
+    for name, text in {"level": "2", "type": "Unified", "size": "2048K"}.items():
+        (tmp_path / "index0" / name).write_text(text)
+    assert machine._cpu_caches(tmp_path) == {"L2_unified_bytes": 2 * 2**20}
     fields.clear()
     assert "cpu_id" in describe([]).unsupported
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pynvml
 import pytest
 
 from analysis import BUILD
@@ -12,17 +13,18 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import Gpu, open_gpus
 from analysis.measure import plan as module
 from analysis.measure.__main__ import other_users
-from analysis.measure.plan import Place, find_place, lacks_captures, pending, plan_pending
-from analysis.study import CAPTURE_KINDS, config, load_study
+from analysis.measure.plan import Place, find_places, lacks_captures, pending, plan_pending
+from analysis.study import CAPTURE_KINDS, Study, config, load_study
 from analysis.study.config import load_config
 from tests.compiled import toolchain
 from tests.editing import replace_in
 from tests.measure.studies import GPU, GRID, plan_of, run, write_study
-from tests.nvml import Device, devices, install
+from tests.nvml import Device, devices, fail, install
 from tests.repository import STUDIES
 from tests.synthetic import COPY, set_capture, write_machine
 
 ALONE, PEERS = STUDIES["h2d_gather"], STUDIES["peers"]
+RUNNING = "nvmlDeviceGetComputeRunningProcesses"
 
 
 @pytest.fixture(autouse=True)
@@ -33,24 +35,42 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
+MIXED = [Device(0), Device(1, users=[5]), Device(2, name="NVIDIA L4"), Device(3)]
+
+
 @pytest.mark.parametrize(
-    ("settings", "machine", "indices"),
+    ("found", "settings", "expected"),
     [
-        ({}, "nvidia-h200", [0]),
-        ({"gpu": [2, 3]}, "nvidia-h200-x2", [2, 3]),
-        ({"gpu": [0, 1], "machine": "my-box"}, "my-box", [0, 1]),
+        (devices(1), {}, ("nvidia-h200", [0])),
+        (devices(8), {}, ("nvidia-h200-x4", [0, 1, 2, 3])),
+        (MIXED, {}, ("nvidia-h200-x2", [0, 3])),
+        ([Device(0), Device(1, is_divided=True)], {}, ("nvidia-h200", [0])),
+        (devices(4), {"gpu": [2, 3]}, ("nvidia-h200-x2", [2, 3])),
+        (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, ("my-box-x4", [2, 0, 1, 3])),
+        (devices(4), {"gpu": [0, 1], "machine": "my-box"}, ("my-box", [0, 1])),
     ],
 )
-def test_the_study_of_several_gpus_uses_those_that_are_named(
-    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], machine: str, indices: list[int]
+def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_the_first(
+    monkeypatch: pytest.MonkeyPatch, found: list[Device], settings: dict[str, Any], expected: object
 ) -> None:
-    install(monkeypatch, devices(4))
-    asked = load_config(settings)
-    with open_gpus(asked.gpus) as gpus:
-        place = find_place(asked, gpus)
-    assert place.machine == machine
-    for study, used in ((PEERS, indices), (ALONE, indices[:1])):
-        assert [gpu.index for gpu in place.in_use(study.variants)] == used
+    """Hidden and lost ones are left out, and silent ones taken."""
+
+    def used(study: Study = PEERS) -> tuple[str, list[int | str]]:
+        asked = load_config(settings)
+        with open_gpus(asked.gpus) as gpus:
+            place = find_places(asked, gpus)[study.name]
+        return place.machine, [gpu.index for gpu in place.in_use(study.variants)]
+
+    install(monkeypatch, found)
+    machine, indices = used()
+    assert (machine, indices) == expected
+    assert used(ALONE)[1] == indices[:1]
+    if len(found) == 8:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-2, 3")
+        assert used()[1] == [0, 2, 3]
+        fail(monkeypatch, RUNNING, pynvml.NVML_ERROR_GPU_IS_LOST, found[2])
+        fail(monkeypatch, RUNNING, pynvml.NVML_ERROR_NOT_SUPPORTED, found[3])
+        assert used()[1] == [0, 3]
 
 
 def test_a_machine_without_a_gpu_and_a_trial_have_other_folders(build_folder: Path) -> None:
@@ -60,7 +80,7 @@ def test_a_machine_without_a_gpu_and_a_trial_have_other_folders(build_folder: Pa
         ({"machine": "box"}, results, "box"),
         ({"grid": "smoke"}, BUILD / "smoke" / "results", "unnamed"),
     ):
-        place = find_place(load_config(settings), ())
+        place = find_places(load_config(settings), ())["peers"]
         assert (place.root, place.machine) == (root, machine)
 
 
@@ -74,7 +94,7 @@ NEEDS: list[tuple[tuple[object, ...], list[str], dict[str, Any], str | None]] = 
     (("cuda>=12.10",), [], {"cuda": "12.9"}, "needs CUDA 12.10, modules are built with 12.9"),
     (("managed",), [], {}, "managed memory is opt-in: managed=true"),
     (("torch",), [], {}, "torch is not installed"),
-    (TWO, ["sm_90"], {}, "needs 2 GPUs, got 1; gpu=[0, 1] names them"),
+    (TWO, ["sm_90"], {}, "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
     (TWO, ["sm_90"] * 2, {}, None),
     (
         *(TWO, ["sm_90"] * 2, {"apart": ((0, 1),)}),

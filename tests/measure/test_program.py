@@ -90,8 +90,11 @@ def measure(
 ) -> Measure:
     """The program, for these studies."""
     monkeypatch.setattr(program, "BUILD", build_folder)
+    monkeypatch.setattr(program, "keep_sockets_in", lambda folder: None)  # lasts longer than a test
     monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
-    monkeypatch.setattr(program, "find_place", lambda config, gpus: place)
+    monkeypatch.setattr(
+        program, "find_places", lambda config, gpus: dict.fromkeys(config.studies, place)
+    )
     config = replace(load_config({}), grid=replace(GRID, rounds=ROUNDS), round_limit_s=3.0)
 
     def run(studies: Sequence[Study] = (study,)) -> None:
@@ -240,7 +243,7 @@ def test_every_metric_is_printed_or_the_first_fault(
 ) -> None:
     study = write_study(tmp_path / "fill", {"name": "one"}, {"name": "wrong"}, {"name": "refuses"})
     monkeypatch.setattr(bench, "discover", lambda: {"fill": study})
-    monkeypatch.setattr(bench, "find_place", lambda *_: place)
+    monkeypatch.setattr(bench, "find_places", lambda *_: {"fill": place})
     monkeypatch.setattr(bench, "use_cpus", lambda cpus: None)
     main(["fill", "one", "--n", "2"])
     printed = capsys.readouterr().out

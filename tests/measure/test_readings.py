@@ -72,7 +72,7 @@ def test_a_query_without_an_answer_costs_its_columns_only(monkeypatch: pytest.Mo
             assert {name for name, value in answers.items() if value is None} <= {*new}
     assert max(Counter(chain(*lacking.values())).values()) == 1
     assert lacking["nvmlDeviceGetPowerUsage"] == ["power_w"]
-    assert len([*chain(*lacking.values())]) == 18
+    assert len([*chain(*lacking.values())]) == 20
 
 
 def test_a_lost_gpu_is_named_in_the_words_of_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +118,7 @@ def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
     assert measured.about.telemetry == {"one": "captured"}
     assert {row.status for row in measured.rows} == {"ok"}
     assert all((row.sm_mhz is None) == is_silent for row in measured.rows)
+    assert (measured.about.energy_j is None) == is_silent
     [file] = place.folder.glob("silent/*.telemetry.csv")
     with file.open(newline="") as lines:
         assert {bool(row["power_w"]) for row in csv.DictReader(lines)} == {not is_silent}
@@ -137,7 +138,7 @@ def test_telemetry_ends_with_its_round_or_with_its_gpu(monkeypatch: pytest.Monke
     with open_gpus(["GPU-0", "GPU-1"]) as gpus:
         answers = recorded(gpus)
     assert [(one["power_w"], one["gpu"]) for one in answers] == [(100, 0), (200, 1), (110, 0)]
-    first = (5.0, 40, 1980.0, 2600, "sw_power_cap", 0)
+    first = (5.0, 40, 1980.0, 2600, "sw_power_cap", 7000, 7000, 0)
     assert tuple(answers[0].values())[2:] == first
 
     monkeypatch.setattr(telemetry, "END_S", 0.01)

@@ -216,7 +216,7 @@ def test_fewer_than_half_of_the_rounds_are_repeated_if_disturbed(
     assert max(started, key=lambda number: started[number]) == repeated.round
 
 
-def test_new_processes_on_the_gpu_are_known(
+def test_new_processes_on_the_gpu_and_their_cost_are_known(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pids: list[int | None] = []
@@ -228,6 +228,8 @@ def test_new_processes_on_the_gpu_are_known(
 
     monkeypatch.setattr(BaseProcess, "start", noted)
     monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *pids])
+    joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
+    monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))
     monkeypatch.setattr(runs, "recording", lambda gpus: nullcontext([]))
     job = RoundJob
     monkeypatch.setattr(runs, "RoundJob", lambda **asked: job(**{**asked, "gpu_keys": ()}))
@@ -236,7 +238,7 @@ def test_new_processes_on_the_gpu_are_known(
     monkeypatch.setattr(Place, "in_use", lambda self, variants: (GPU, GPU))
     run_rounds(journal, host(others=[4]))
     record = journal.records[0]
-    assert record.why == ["processes [5] came to the GPU"]
+    assert (record.energy_j, record.why) == (35.0, ["processes [5] came to the GPU"])
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 from contextlib import ExitStack
 
 from analysis.base.gpu import NoGpu, open_gpus
-from analysis.measure.plan import find_place, lacks_captures, pending, wrong_variants
+from analysis.measure.plan import find_places, lacks_captures, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
 from analysis.toolchain.compilers import UnsupportedGpu
 
@@ -18,7 +18,7 @@ MEASURING = sources("config/config.yaml", "analysis/**/*.py")
 
 @ending_in_one_line
 def here():
-    """Where this machine measures studies, and otherwise the reason why it measures none.
+    """Where this machine measures each study, and otherwise the reason why it measures none.
 
     Only targets that measure ask, because that opens the GPUs. Nodes of a cluster ask by themselves.
     """
@@ -30,7 +30,7 @@ def here():
                 gpus = stack.enter_context(open_gpus(CONFIG.gpus))
             except NoGpu:
                 gpus = ()
-            return find_place(CONFIG, gpus), ""
+            return find_places(CONFIG, gpus), ""
     except UnsupportedGpu as error:
         return None, str(error)
 
@@ -40,9 +40,10 @@ def unfinished():
     """The studies that lack fresh samples on this machine, and those that lack captures. Measuring
     also fails for a variant whose last output was wrong, so its study is among the first.
     """
-    place, _ = here()
-    samples, captures, grid = [], [], CONFIG.grid.name
-    for name, study in CONFIG.studies.items() if place else ():
+    places, _ = here()
+    samples, captures = [], []
+    for name, study in CONFIG.studies.items() if places else ():
+        place, grid = places[name], CONFIG.grid.name
         if pending(study, place, grid, CONFIG.runs) or wrong_variants(study, place):
             samples.append(name)
         if lacks_captures(study, place, grid, CAPTURE_KINDS):
@@ -67,8 +68,9 @@ def measured_now(wildcards):
 @cache
 def why_unpublished():
     """Why a site shows nothing that is measured here, if so. The first call prints it."""
-    place, why = here()
-    if place and place.root != CONFIG.results and unfinished()[0]:
+    places, why = here()
+    roots = {place.root.resolve() for place in (places or {}).values()}
+    if roots - {CONFIG.results.resolve()} and unfinished()[0]:
         why = "no GPU was found and this machine has no name, so nothing is measured; to measure"
         why += " studies that need no GPU, add --config machine=NAME"
     if why:
@@ -84,11 +86,11 @@ def new_results(wildcards):
 def measuring_inputs(study, variants=None):
     """Files that measuring or profiling a study, or only some variants, reads: only modules that this
     machine can run. Samples are added to earlier results, so those are no input."""
-    place, _ = here()
+    places, _ = here()
     runnable = [
         variant.name
         for variant in variants or study.variants
-        if not place or place.unmet(variant) is None
+        if not places or places[study.name].unmet(variant) is None
     ]
     modules = [module for module in modules_of(study.name) if module.stem in runnable]
     return [*modules, CPU_CACHE, *files_of(study.name), *MEASURING]

@@ -16,7 +16,7 @@ from analysis.base.errors import HotpathError, require_known
 from analysis.base.gpu import open_gpus, show_only
 from analysis.base.records import read_records, records_text
 from analysis.measure.machine import commit_of, describe, utc_now, whole_machine
-from analysis.measure.plan import find_place
+from analysis.measure.plan import find_places
 from analysis.measure.profile import ncu
 from analysis.results.store import keys
 from analysis.results.store.records import CAPTURED, Counter, Event
@@ -34,7 +34,7 @@ NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
 def capture_all(study: Study, config: Config) -> None:
     """Capture every kind of each variant. If one is impossible here, its file records why."""
     with open_gpus(config.gpus) as gpus:
-        place = find_place(config, gpus)
+        place = find_places(config, gpus)[study.name]
         arch = gpus[0].arch if config.arch == AUTO else config.arch
         host = describe(place.gpus)
     toolchain, commit = find_toolchain(config.nvcc), commit_of(ROOT)

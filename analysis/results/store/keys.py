@@ -245,7 +245,7 @@ class RunFile(Description):
     disturbed: list[Disturbance]
     repeated: list[Disturbance]
     stages_s: Stages | None
-    energy_j: Amount | None = None
+    energy_j: Amount | None
     discarded_host_passes: Few
     other_processes: list[Natural]
 

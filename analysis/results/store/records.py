@@ -16,8 +16,7 @@ HOST_CALL: Final = "host call"
 
 @dataclass(frozen=True)
 class Reading:
-    """One NVML sample during a cell. `gpu`: index among the measured GPUs. Only older runs have the
-    link's traffic."""
+    """One NVML sample during a cell. `gpu`: index among the measured GPUs."""
 
     variant: str
     case: CaseId
