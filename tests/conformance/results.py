@@ -32,7 +32,7 @@ def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:
 
 
 def samples(study: Study, variant: Variant, grid: str = "default") -> list[Sample]:
-    """A sample of each metric in each case of the grid, in four rounds: of times, and of metrics
+    """A sample of each metric in each case of the grid, in two rounds: of times, and of metrics
     that the variant's workload names, or none of the study's does."""
     names = {one.workload for one in study.variants}
     sources = {name: (study.folder / f"{name}.py").read_text() for name in names}
@@ -42,7 +42,7 @@ def samples(study: Study, variant: Variant, grid: str = "default") -> list[Sampl
         for metric, found in naming.items()
         if metric in TIMES or not found or variant.workload in found
     ]
-    times = samples_of(study, variant, noise=0.001, grid=grid, rounds=4)
+    times = samples_of(study, variant, noise=0.001, grid=grid, rounds=2)
     cases = {case.id: case for case in variant.cases}
     return [
         replace(
@@ -64,14 +64,18 @@ EVENTS = [
 ]
 
 
+TRACED = 4
+"""Number of variants whose timeline has events: each is drawn alike."""
+
+
 def measured(study: Study, root: Path, grid: str = "default") -> StudyFacts:
-    """The study on a machine that has measured, counted and traced everything of a grid."""
+    """The study on a machine that has measured and counted everything of a grid, and traced some."""
     results = root / "results"
     variants = [variant for variant in study.variants if variant.in_grid(grid)]
     found = [sample for variant in variants for sample in samples(study, variant, grid)]
     write_run(results, "box", study, found, conditions=[LOOK] * 5)
     names = {variant.name: dict[str, str]() for variant in variants}
-    events = [event for name in names for event in normalised(name, EVENTS)]
+    events = [event for name in [*names][:TRACED] for event in normalised(name, EVENTS)]
     set_capture(results, "box", study, "timeline", names, events)
     counted = [
         Counter(name, study.headline, "kernel", "pcie__read_bytes.sum", "byte", 1e6)
