@@ -64,18 +64,14 @@ EVENTS = [
 ]
 
 
-TRACED = 4
-"""Number of variants whose timeline has events: each is drawn alike."""
-
-
 def measured(study: Study, root: Path, grid: str = "default") -> StudyFacts:
-    """The study on a machine that has measured and counted everything of a grid, and traced some."""
+    """The study on a machine that has measured, counted and traced everything of a grid."""
     results = root / "results"
     variants = [variant for variant in study.variants if variant.in_grid(grid)]
     found = [sample for variant in variants for sample in samples(study, variant, grid)]
     write_run(results, "box", study, found, conditions=[LOOK] * 5)
     names = {variant.name: dict[str, str]() for variant in variants}
-    events = [event for name in [*names][:TRACED] for event in normalised(name, EVENTS)]
+    events = [event for name in names for event in normalised(name, EVENTS)]
     set_capture(results, "box", study, "timeline", names, events)
     counted = [
         Counter(name, study.headline, "kernel", "pcie__read_bytes.sum", "byte", 1e6)
