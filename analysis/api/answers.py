@@ -1,13 +1,3 @@
 """Questions that a study's measured times answer."""
 
-from analysis.results.answers.question import (
-    ARRIVED,
-    Axis,
-    Choice,
-    Question,
-    Rule,
-    Situation,
-    Way,
-    questions_of,
-)
-from analysis.results.answers.rule import Point
+from analysis.results.answers.question import Axis, Choice, Question, Rule, Way

@@ -9,15 +9,12 @@ from analysis.site.charts.theme import (
     HEIGHT_PX,
     Chart,
     Select,
-    band,
     colour,
-    even_rule,
     log_scale,
     present,
     si_axis,
 )
-from analysis.site.charts.timeline import EVENT_COLUMNS, HOST, event_bars, timeline_events
-from analysis.site.charts.widgets import PageTable, situations_of
+from analysis.site.charts.widgets import PageTable
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.captures import STALE, walk_reads
 from analysis.site.facts.journeys import machines_by_evidence

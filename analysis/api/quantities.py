@@ -4,7 +4,6 @@ from analysis.base.quantities import (
     INTERVAL,
     binary,
     digits,
-    extent,
     percent,
     quantity,
     quantity_interval,

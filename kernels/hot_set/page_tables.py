@@ -1,19 +1,16 @@
-"""Tables of the page: what to take, what it costs, and when a hot set pays."""
+"""The table of the page: when a hot set pays."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
-from analysis.api.charts import PageTable, StudyFacts, fresh_figures, situations_of
-from analysis.api.quantities import binary, percent, quantity, ratio, whole
+from analysis.api.charts import PageTable, StudyFacts, fresh_figures
+from analysis.api.quantities import binary, quantity, whole
 
-from .answers import FIXED, HOT_SET, PUBLISHED_WAY
+from .answers import FIXED, HOT_SET
 from .charts import FETCH_ALL, SCATTERED, USUAL_KEYS
 
 GATHERS: Final = "pool_gather"
@@ -24,48 +21,6 @@ EVERY: Final = ["machine", "pool_mib", "rows"]
 STEP: Final = ["machine", "requests", "pool_mib", "rows", "misses"]
 TIMES: Final = ["median", "ci_low", "ci_high"]
 NOT_MEASURED: Final = "No machine has measured these cases yet."
-MIN_STEPS: Final = 5
-"""Minimum number of measured steps for an answer: of fewer, a better one may be missing."""
-
-
-def choice(facts: StudyFacts) -> PageTable:
-    """The variant to take by requests, misses and pool of the default grid, with the cost of a
-    layer. It is never slower than the published way; of fewer than MIN_STEPS, none is taken."""
-    usual = {case.id for case in facts.study.variant(PUBLISHED_WAY).in_grid("default")}
-    cells = _usual(facts)
-    cells = cells[cells["case"].isin(usual) & cells["variant"].isin(HOT_SET.offered)]
-    rows: list[list[object]] = []
-    groups: Any = cells[cells["verified"] == 1].groupby(["requests", "pool_mib", "misses"])
-    for ((requests, pool, misses), steps), here in product(groups, situations_of(facts, HOT_SET)):
-        steps = steps[steps["machine"] == here.machine]
-        if steps.empty:
-            continue
-        place = f"{whole(requests)}, {whole(misses)}, {binary(pool * 2**20)}"
-        row: list[object] = [place, facts.inputs.called(here.machine)]
-        ways = dict(zip(steps["variant"], steps["median"], strict=True))
-        published, point = ways.get(PUBLISHED_WAY, 0.0), (int(requests),)
-        quick = {way: time for way, time in ways.items() if time <= published}
-        found = replace(here, times={point: quick}).answer(point)
-        if found is None or len(ways) < MIN_STEPS:
-            what = f"not measured: {len(ways)} of {len(HOT_SET.offered)} steps"
-            rows.append([*row, what, *["not measured"] * 2])
-            continue
-        (seconds,), (least,) = found.seconds[found.way], found.seconds[found.fastest]
-        slower = Markup("<br>{} slower than {}").format(
-            percent(seconds / least - 1), _way(found.fastest)
-        )
-        gain = f"{ratio(published / seconds)} faster"
-        row += [_way(found.way) + slower * (found.fastest != found.way), quantity(seconds, "s")]
-        rows.append([*row, gain if found.way != PUBLISHED_WAY else "none: it is that step"])
-    columns = ["requests, misses, pool", "machine", "use", "time of a layer"]
-    columns.append("speed-up over a block per request")
-    return PageTable(columns, rows, NOT_MEASURED, columns[3:])
-
-
-def _way(name: str) -> Markup:
-    """The variant's name as a link to its step."""
-    parts = Markup("_<wbr>").join(name.split("_"))
-    return Markup('<a href="#{}"><code>{}</code></a>').format(name, parts)
 
 
 def hit_rates(facts: StudyFacts) -> PageTable:
@@ -132,4 +87,4 @@ def _compared(steps: pd.DataFrame, alone: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(words, index=found.index)
 
 
-TABLES: Final = {"choice": choice, "hit_rates": hit_rates}
+TABLES: Final = {"hit_rates": hit_rates}

@@ -1,14 +1,13 @@
-"""Charts of this study: sources of rows by size and number, and rates over row sizes and pools."""
+"""Chart of this study: sources of rows by size and number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import BASIS_COLUMNS, Chart, Select, StudyFacts, line_chart, map_chart
+from analysis.api.charts import BASIS_COLUMNS, Chart, Select, StudyFacts, map_chart
 from analysis.api.quantities import digits, quantity, ratio
 
 BASE: Final = "from_host"
@@ -22,23 +21,8 @@ SOURCES: Final = {
     BASE: "the host",
 }
 """Variants compared by size and number of rows."""
-OVER_SIZES: Final = ("pushed", PEER, BASE, "four_links")
-"""Lines over row sizes, without local memory, beside which the other lines would merge."""
-OVER_POOLS: Final = (PEER, BASE, "two_links", "four_links", "four_links_sorted")
-NAMES: Final = {**SOURCES, "four_links_sorted": "four, sorted"}
-SMALL_POOL, LARGE_POOL = 188, 16384
-"""Pools in MiB."""
-LINKS: Final = {
-    ("copy engines", LARGE_POOL): (
-        *("host_copy_engine", "two_copy_engines_apart"),
-        *("three_copy_engines_apart", "four_copy_engines_apart"),
-    ),
-    ("small pool", SMALL_POOL): (BASE, "two_links", "three_links", "four_links"),
-    ("sorted, divided", LARGE_POOL): ("", "two_links_in_order", "", "four_links_in_order"),
-    ("packed", LARGE_POOL): ("", "two_links_packed", "", "four_links_packed"),
-    ("at random", LARGE_POOL): (BASE, "two_links", "three_links", "four_links"),
-}
-"""Variants of one to four GPUs that read 262,144 rows of the host, by line and pool."""
+SMALL_POOL: Final = 188
+"""MiB."""
 COLOURS: Final = alt.Scale(
     type="log", domain=[0.1, 1, 10], range=["#b03a3a", "#7b8089", "#0a7f65"], clamp=True
 )
@@ -46,16 +30,10 @@ COLOURS: Final = alt.Scale(
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`gains`, `sizes`, `pools` and `links`, as far as measured, by device time."""
+    """`gains`, by device time, if it is measured."""
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
-    small = points[points["case_pool_mib"] == SMALL_POOL]
-    return {
-        "gains": gains(small),
-        "sizes": sizes(small),
-        "pools": pools(points),
-        "links": links(points),
-    }
+    return {"gains": gains(points[points["case_pool_mib"] == SMALL_POOL])}
 
 
 def gains(points: pd.DataFrame) -> Chart | None:
@@ -88,55 +66,3 @@ def gains(points: pd.DataFrame) -> Chart | None:
         [Select("source", "source", SOURCES[PEER])],
         cell_px=30,
     )
-
-
-def sizes(points: pd.DataFrame) -> Chart | None:
-    """The rate of the most rows over their size, a line for each source."""
-    rows = points[points["variant"].isin(OVER_SIZES)]
-    rows = rows[rows["case_row_bytes"] * rows["case_rows"] >= 2**22]
-    most = rows.groupby(["machine", "variant", "case_row_bytes"])["case_rows"].transform("max")
-    rows = rows[rows["case_rows"] == most]
-    if rows["case_row_bytes"].nunique() < 2:
-        return None
-    scale = alt.Scale(type="log", base=2, nice=False)
-    x = alt.X("case_row_bytes:Q", title="bytes of a row", scale=scale)
-    return _lines(rows, x, OVER_SIZES, "the size of a row")
-
-
-def pools(points: pd.DataFrame) -> Chart | None:
-    """The same over the size of the pool, for rows of one size."""
-    rows = points[points["variant"].isin(OVER_POOLS) & (points["case_row_bytes"] == 656)]
-    count = rows.groupby(["machine", "variant", "case_rows"])["case_pool_mib"].transform("nunique")
-    rows = rows[count > 1].sort_values("case_rows", ascending=False)
-    rows = rows.assign(pool_gib=rows["case_pool_mib"] / 1024)
-    x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2))
-    return _lines(rows, x, OVER_POOLS, "the size of the pool", Select("case_rows", "rows"))
-
-
-def links(points: pd.DataFrame) -> Chart | None:
-    """The rate over the number of links, on machines with four GPUs."""
-    points = points[(points["case_row_bytes"] == 656) & (points["case_rows"] == 262144)]
-    points = points.set_index(["case_pool_mib", "variant"])
-    names = {
-        (pool, name): (line, count)
-        for (line, pool), of_line in LINKS.items()
-        for count, name in enumerate(of_line, 1)
-    }
-    points = points[points.index.isin(names)]
-    line, count = (
-        zip(*map(names.__getitem__, points.index), strict=True) if len(points) else ((), ())
-    )
-    rows = points.assign(line=line, links=count).reset_index()
-    rows = rows[rows.groupby("machine")["links"].transform("max") == 4]
-    x = alt.X("links:O", title="GPUs, each with its link", axis=alt.Axis(labelAngle=0))
-    y, order = alt.Y("rate:Q", title="payload, GB/s"), [line for line, _ in LINKS]
-    return line_chart(rows, x, y, "line", order, "rate over links", BASIS_COLUMNS)
-
-
-def _lines(
-    rows: pd.DataFrame, x: alt.X, order: Sequence[str], over: str, *selects: Select
-) -> Chart | None:
-    rows = rows.assign(line=[NAMES.get(name, name) for name in rows["variant"]])
-    names = [NAMES.get(name, name) for name in order]
-    y, what = alt.Y("rate:Q", title="payload, GB/s"), f"payload rate over {over}."
-    return line_chart(rows, x, y, "line", names, what, BASIS_COLUMNS, selects)

@@ -11,8 +11,11 @@ from analysis.api.answers import Axis, Choice, Question, Rule, Way
 from analysis.api.study import CaseValue
 
 from .kinds import MEMORIES, memory_of
-from .measured import DIRECTIONS, KEYS, PLACE_KEYS
 
+DIRECTIONS: Final = {"h2d": "to the device", "d2h": "to the host"}
+PLACE_KEYS: Final[Mapping[str, CaseValue]] = {"host": "pitched", "device": "packed", "busy": 0}
+"""Keys of a case that describe the pieces' layout and the stream; without them, these hold."""
+KEYS: Final = ("size", "count", "direction", *PLACE_KEYS)
 ANY: Final = "any"
 KIB: Final = 2**10
 METHODS: Final = {
@@ -38,7 +41,7 @@ OF_MEMORY: Final = {
 }
 _SIZE: Final = Axis("size", "size of a piece", 24 * KIB, is_bytes=True)
 _COUNT: Final = Axis("count", "pieces of a request", 1024)
-_DIRECTION: Final = Choice("direction", "direction", {"h2d": "to the device", "d2h": "to the host"})
+_DIRECTION: Final = Choice("direction", "direction", DIRECTIONS)
 _LINK: Final = ("link_calibration", "copy_engine")
 
 

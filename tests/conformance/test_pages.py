@@ -40,14 +40,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page as Browsed
 
 MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
-COMMON = {"model", "agreement", "timeline", "cases", "steps"}
-"""Charts and tables that every study may have."""
-OF_MORE = {
-    *("page_table_reads", "reach", "predicted_links", "gpus"),
-    *("agreement", "repeatability", "measuring", "upstream"),
-}
+COMMON = {"model", "timeline", "cases", "steps"}
+"""Charts that every study may have."""
+OF_MORE = {"page_table_reads", "reach", "predicted_links", "agreement", "repeatability"}
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
-OF_FULL = {"engram": "row_bytes", "sorting_pays": "row_bytes", "upstream": "row_bytes"}
+OF_FULL = {"sorting_pays": "row_bytes"}
 """Tables of cases that only the full grid has, and a key of these cases."""
 CALIBRATED = "model"
 """The chart that takes another study's results, those of the calibration."""

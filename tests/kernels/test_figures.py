@@ -66,18 +66,6 @@ def test_packed_misses_are_compared_with_packed_rows_only(tmp_path: Path) -> Non
     assert [by_sms, every, found] == ["not measured", "40.00 µs", "20.00 µs, faster"]
 
 
-def test_a_measured_cell_of_the_table_needs_no_neighbours(tmp_path: Path) -> None:
-    case = "requests={},topk=2048,slots=4096,misses={},pool_mib=40960,layout=scattered"
-    steps = ("lookup_ready", PACKED, "both_on_request", "met_on_request")
-    seconds = dict.fromkeys(steps, 20e-6) | {STEP: 30e-6}
-    rows = {(step, case.format(10, 4100), "host_time"): time for step, time in seconds.items()}
-    # A cell of the map that was measured with another step.
-    rows |= {(step, case.format(1, 8), "host_time"): 1e-6 for step in (STEP, "table_spread")}
-    ((place, _, use, *times),) = page_tables.choice(facts_of(HOT_SET, tmp_path, rows)).rows
-    assert place == "10, 4\u202f100, 40 GiB" and f"#{PACKED}" in str(use)
-    assert times == ["20.00 µs", "1.50× faster"]
-
-
 OUTPUT = {"pool_bytes": 40 * GIB, "held": 9000.0, "row_bytes": 656, "pools": [[GIB, 44e9, 1, 1]]}
 
 
@@ -95,6 +83,11 @@ def test_figures_of_the_probe_are_beside_those_of_the_study(tmp_path: Path) -> N
         [REACH.HELD, "8192", "9000", "+9.9 %"],
         ["rows of 656 B from 1 GiB", "40.0 GB/s", "44.0 GB/s", "+10.0 %"],
     ]
+    other = tmp_path / "other" / file.name
+    other.parent.mkdir()
+    other.write_text(json.dumps(OUTPUT | {"held": None}))
+    (*_, row) = REACH.reach(facts, tmp_path).rows
+    assert row[:6] == ["other", "40 GiB", "rows of 656 B from 1 GiB", "", "44.0 GB/s", ""]
     for name, value in (("held", -1), ("pools", [[1, 2, 3]]), ("row_bytes", "<script>")):
         file.write_text(json.dumps(OUTPUT | {name: value}))
         with pytest.raises(FieldError, match=f"{file.name}: .*{name}"):

@@ -141,12 +141,6 @@ def faded_if_stale() -> Any:
     return alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.95))
 
 
-def even_rule(axis: str) -> Any:
-    """A dashed rule at 1, the ratio of equals, on the axis x or y."""
-    rule = alt.Chart(pd.DataFrame({"even": [1]})).mark_rule(style="limit", strokeDash=[5, 3])
-    return rule.encode(**{axis: "even:Q"})
-
-
 def band(axis: str, low: float, high: float) -> Any:
     """A pale band between two values on the axis x or y."""
     area = alt.Chart(pd.DataFrame({"low": [low], "high": [high]}))

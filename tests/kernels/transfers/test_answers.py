@@ -4,18 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.advise import main, measured
 from analysis.base.errors import HotpathError
 from analysis.results.answers.question import Question, Situation, questions_of, situations
+from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
-from kernels.transfers.charts import fit_line
-from kernels.transfers.measured import moves
+from kernels.transfers.charts import map_table
 from tests.repository import STUDIES
 from tests.synthetic import measured_row, write_machine
 
@@ -131,21 +129,23 @@ def test_held_out_cells_take_no_part_in_answers() -> None:
     assert pieces.held_out and not pieces.held_out.keys() & pieces.times.keys()
 
 
-def test_ways_of_moving_are_those_that_are_checked_and_no_ways_of_timing() -> None:
-    table = summary(1e-6)
-    rows = moves(TRANSFERS, table)
-    ways = set(rows["variant"])
-    assert {"pinned_loop", "pageable_packed", "registered_huge_loop"} <= ways
-    assert not {"pinned_nvbandwidth", "pinned_profiled", "pinned_step_on_host"} & ways
+def test_ways_of_moving_are_no_ways_of_timing() -> None:
     some = ("pageable_loop", "pinned_loop", "pinned_list_batch", "pinned_list_gather_8")
     (question, *_) = questions_of(TRANSFERS)
     assert [way for way in question.ways if way in (*some, "pinned_nvbandwidth")] == [*some]
-    assert moves(TRANSFERS, table.assign(stale=1)).empty
-    assert moves(TRANSFERS, table.assign(verified=0)).empty
 
 
-@given(latency=st.floats(1e-6, 1e-4), bandwidth=st.floats(1e9, 1e11))
-def test_an_exact_line_is_found(latency: float, bandwidth: float) -> None:
-    sizes = np.array([1, 65536, 2**20, 2**24, 2**26], dtype=float)
-    line = fit_line(sizes, latency + sizes / bandwidth)
-    assert line == pytest.approx((latency, bandwidth), rel=1e-4)
+def test_the_map_has_fresh_and_checked_ways_with_a_second_best(tmp_path: Path) -> None:
+    case = "size=4096,count=256,direction=h2d"
+    seconds = {"pinned_loop": 3e-4, "pinned_gather": 1e-4, "pageable_loop": 9e-4}
+    known = [measured_row(TRANSFERS, name, case, "host_time", s) for name, s in seconds.items()]
+    table = pd.DataFrame([vars(row) for row in known])
+    nothing = load_inputs(tmp_path, tmp_path, {"transfers": TRANSFERS})
+
+    def mapped(**columns: int) -> pd.DataFrame:
+        made = nothing.with_tables(summary=table.assign(**columns))
+        return map_table(StudyFacts(made, TRANSFERS))
+
+    found = mapped()[["memory", "variant", "short", "loop"]].to_numpy().tolist()
+    assert found == [[kind, "pinned_gather", "100.0 µs", "3.00×"] for kind in ("any", "pinned")]
+    assert mapped(stale=1).empty and mapped(verified=0).empty
