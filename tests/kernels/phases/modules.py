@@ -16,7 +16,7 @@ MIB, GIB = 2**20, 2**30
 
 def built(name: str) -> Any:
     """The module of a variant, optimised as much as replays of long tapes need."""
-    return module(STUDY, STUDY.variant(name), optimisation="-Og", of_bindings=QUICK)
+    return module(STUDY, STUDY.variant(name), optimisation="-O1", of_bindings=QUICK)
 
 
 class Host:
