@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 import pybind11
 import pytest
@@ -106,7 +107,8 @@ def bindings_object(study: Study, optimisation: str, variant: Variant | None = N
     own."""
 
     def make(folder: Path) -> None:
-        compile_bindings(study, variant, folder / "bindings.o", ARCH, optimisation)
+        with mock.patch.object(compiling, "OPTIMISATION", optimisation):
+            compile_bindings(study, variant, folder / "bindings.o", ARCH)
 
     return kept(f"bindings{optimisation}", bindings_made_of(study, variant), make) / "bindings.o"
 
@@ -124,7 +126,8 @@ def module_file(
     def make(folder: Path) -> None:
         bound = bindings_object(study, of_bindings or optimisation, variant)
         out = module_path(folder, study, variant)
-        compile_module(variant, bound, out, arch, optimisation)
+        with mock.patch.object(compiling, "OPTIMISATION", optimisation):
+            compile_module(variant, bound, out, arch)
 
     name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
     return module_path(kept(name, module_made_of(study, variant), make), study, variant)

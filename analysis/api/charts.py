@@ -14,6 +14,7 @@ from analysis.site.charts.theme import (
     present,
     si_axis,
 )
+from analysis.site.charts.timeline import EVENT_COLUMNS, HOST, event_bars, timeline_events
 from analysis.site.charts.widgets import PageTable
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.captures import STALE, walk_reads

@@ -7,7 +7,6 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from analysis.base.errors import HotpathError, os_error_message, shown
@@ -61,20 +60,6 @@ def settings(text: str) -> dict[str, Any]:
         if isinstance(data := json.loads(text), dict):
             return data
     raise ArgumentTypeError(f'expected a JSON object like {{"grid": "smoke"}}, got {text!r}')
-
-
-def existing_folder(text: str) -> Path:
-    """An argument that is a folder."""
-    if Path(text).is_dir():
-        return Path(text)
-    raise ArgumentTypeError(f"expected an existing folder, got {text!r}")
-
-
-def existing_file(text: str) -> Path:
-    """An argument that is a file."""
-    if Path(text).is_file():
-        return Path(text)
-    raise ArgumentTypeError(f"expected an existing file, got {text!r}")
 
 
 def at_least(least: int) -> Callable[[str], int]:

@@ -14,7 +14,7 @@ from zipfile import BadZipFile, ZipFile
 
 from analysis import ROOT
 from analysis.base import keys
-from analysis.base.cli import existing_file, fail_in_one_line, program
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
 from analysis.base.reading import read_json, read_text
@@ -85,7 +85,7 @@ def bring(archive: Path, results: Path, name: str = "") -> list[str]:
 
 def main() -> None:
     parser = program("analysis.measure.bring", __doc__)
-    parser.add_argument("archives", nargs="+", type=existing_file, help="written by env/offline")
+    parser.add_argument("archives", nargs="+", type=Path, help="written by env/offline")
     parser.add_argument("--as", dest="name", default="", help="another name for the machine")
     arguments = parser.parse_args()
     for archive in arguments.archives:

@@ -11,6 +11,7 @@ from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.packages import Flags, package_flags
 
 OPTIMISATION = "-O3"
+"""Of host code; a kernel is always optimised."""
 HIDDEN = ("-fPIC", "-fvisibility=hidden")
 WITHOUT_SPECIAL_FUNCTIONS = "-D_GLIBCXX_BITS_SPECFUN_H"
 """Leaves Bessel functions and the like out of <cmath>, which every kernel includes. They take a
@@ -45,23 +46,15 @@ def defines(macros: Mapping[str, int | str]) -> list[str]:
 
 
 def object_command(
-    source: Path,
-    settings: CompileSettings,
-    toolchain: Toolchain,
-    arch: str,
-    out: Path,
-    optimisation: str = OPTIMISATION,
+    source: Path, settings: CompileSettings, toolchain: Toolchain, arch: str, out: Path
 ) -> list[str]:
-    """The command that compiles a file into the object `out`. For CUDA, it prints ptxas's report.
-
-    `optimisation` is that of host code; a kernel is always optimised.
-    """
+    """The command that compiles a file into the object `out`; of CUDA, with ptxas's report."""
     files = [*settings.for_tools()[0], "-c", str(source), "-o", str(out)]
     if source.suffix == ".cu":
-        nvcc = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
+        nvcc = [*_nvcc(toolchain, arch), "-Xptxas=-v", "-lineinfo"]
         return [*nvcc, WITHOUT_SPECIAL_FUNCTIONS, f"-Xcompiler={','.join(HIDDEN)}", *files]
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-    cxx = [toolchain.cxx, "-std=c++20", optimisation, *HIDDEN, "-Wall", "-Wextra", COLLECT_LATER]
+    cxx = [toolchain.cxx, "-std=c++20", OPTIMISATION, *HIDDEN, "-Wall", "-Wextra", COLLECT_LATER]
     return [*cxx, *(f"-isystem{path}" for path in includes), *files]
 
 
@@ -71,17 +64,16 @@ def link_command(
     toolchain: Toolchain,
     arch: str,
     out: Path,
-    optimisation: str = OPTIMISATION,
 ) -> list[str]:
     """The command that links the objects of a variant and of its bindings into the module `out`,
     which is a path of modules.module_path."""
     # No object has relocatable device code, so there is nothing to link for the device.
-    nvcc = [*_nvcc(toolchain, arch, optimisation), "-shared", "--no-device-link"]
+    nvcc = [*_nvcc(toolchain, arch), "-shared", "--no-device-link"]
     link = [*(f"-L{path}" for path in toolchain.libraries), *settings.for_tools()[1]]
     return [*nvcc, *map(str, objects), *link, "-o", str(out)]
 
 
-def _nvcc(toolchain: Toolchain, arch: str, optimisation: str) -> list[str]:
+def _nvcc(toolchain: Toolchain, arch: str) -> list[str]:
     sm = arch.removeprefix("sm_")
     target = f"-gencode=arch=compute_{sm},code=sm_{sm}"
-    return [str(toolchain.nvcc), "-std=c++17", optimisation, target]
+    return [str(toolchain.nvcc), "-std=c++17", OPTIMISATION, target]

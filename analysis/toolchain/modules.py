@@ -12,12 +12,7 @@ from analysis import BUILD
 from analysis.base.errors import HotpathError
 from analysis.study import Study, Variant
 from analysis.study.source import used_macros
-from analysis.toolchain.compile import (
-    OPTIMISATION,
-    CompileSettings,
-    link_command,
-    object_command,
-)
+from analysis.toolchain.compile import CompileSettings, link_command, object_command
 from analysis.toolchain.compilers import DEFAULT_ARCH, find_toolchain, output_of
 from analysis.toolchain.packages import PACKAGES
 from analysis.toolchain.reports import REPORT
@@ -116,31 +111,21 @@ def shared_parts(study: Study) -> dict[str, tuple[str, str]]:
 
 
 def compile_bindings(
-    study: Study,
-    variant: Variant | None,
-    out: Path,
-    arch: str = DEFAULT_ARCH,
-    optimisation: str = OPTIMISATION,
+    study: Study, variant: Variant | None, out: Path, arch: str = DEFAULT_ARCH
 ) -> None:
     """Compile the study's shared bindings, or those of the variant, into the object `out`.
 
     HotpathError has the compiler's messages.
     """
     source, settings = study.folder / "bindings.cpp", bindings_settings(study, variant)
-    output_of(object_command(source, settings, find_toolchain(), arch, out, optimisation))
+    output_of(object_command(source, settings, find_toolchain(), arch, out))
 
 
-def compile_module(
-    variant: Variant,
-    bindings: Path,
-    out: Path,
-    arch: str = DEFAULT_ARCH,
-    optimisation: str = OPTIMISATION,
-) -> None:
+def compile_module(variant: Variant, bindings: Path, out: Path, arch: str = DEFAULT_ARCH) -> None:
     """Compile the variant, link it with the object `bindings` into the module `out`, and write
     ptxas's report beside it. HotpathError has the compiler's messages."""
     out.parent.mkdir(parents=True, exist_ok=True)
     made, how = out.with_suffix(".o"), (variant_settings(variant), find_toolchain(), arch)
-    report = output_of(object_command(variant.path, *how, made, optimisation))
-    output_of(link_command([made, bindings], *how, out, optimisation))
+    report = output_of(object_command(variant.path, *how, made))
+    output_of(link_command([made, bindings], *how, out))
     out.with_suffix(REPORT).write_text(report)

@@ -1,11 +1,15 @@
-"""Tables that check the method itself, over all studies: false alarms, and left-out runs."""
+"""Tables that check the method itself, over all studies: false alarms, left-out runs, and how long
+measuring takes."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
+import pandas as pd
+
 from analysis.api.charts import PageTable, StudyFacts
-from analysis.api.quantities import percent, ratio
+from analysis.api.quantities import percent, quantity, ratio
 
 NOT_MEASURED: Final = "No machine has been measured often enough yet."
 SHARES: Final = {
@@ -46,4 +50,22 @@ def _of(count: int, total: int) -> str:
     return f"{count} of {total}" if total else "none to compare"
 
 
-TABLES: Final = {"agreement": agreement, "repeatability": repeatability}
+def measuring(facts: StudyFacts) -> PageTable:
+    """The budget of each study, and the duration of each machine's newest default run."""
+    seconds: dict[str, dict[str, float]] = {}
+    for run in facts.inputs.runs:
+        if run.grid == "default" and run.rounds and not run.asked:
+            end, begin = (datetime.fromisoformat(time) for time in (run.end, run.start))
+            of_machine = seconds.setdefault(facts.inputs.called(run.machine), {})
+            of_machine[run.study] = (end - begin).total_seconds()
+    budgets = {one.name: one.budget_s for one in facts.inputs.studies.values()}
+    table = pd.DataFrame({"budget": budgets, **dict(sorted(seconds.items()))})
+    table = table.dropna(how="all", subset=[*seconds])
+    table = table.sort_values(sorted(seconds)[:1], ascending=False, kind="stable")
+    if len(table):
+        table.loc["all"] = table.sum()
+    rows = [[study, *(quantity(one, "s") for one in times)] for study, *times in table.itertuples()]
+    return PageTable(["study", *table.columns], rows, NOT_MEASURED, list(table.columns))
+
+
+TABLES: Final = {"agreement": agreement, "repeatability": repeatability, "measuring": measuring}

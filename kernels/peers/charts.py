@@ -1,4 +1,4 @@
-"""Chart of this study: sources of rows by size and number."""
+"""Charts of this study: sources of rows by size and number, and rates over the number of links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import BASIS_COLUMNS, Chart, Select, StudyFacts, map_chart
+from analysis.api.charts import BASIS_COLUMNS, Chart, Select, StudyFacts, line_chart, map_chart
 from analysis.api.quantities import digits, quantity, ratio
 
 BASE: Final = "from_host"
@@ -21,8 +21,19 @@ SOURCES: Final = {
     BASE: "the host",
 }
 """Variants compared by size and number of rows."""
-SMALL_POOL: Final = 188
-"""MiB."""
+SMALL_POOL, LARGE_POOL = 188, 16384
+"""Pools in MiB."""
+LINKS: Final = {
+    ("copy engines", LARGE_POOL): (
+        *("host_copy_engine", "two_copy_engines_apart"),
+        *("three_copy_engines_apart", "four_copy_engines_apart"),
+    ),
+    ("small pool", SMALL_POOL): (BASE, "two_links", "three_links", "four_links"),
+    ("sorted, divided", LARGE_POOL): ("", "two_links_in_order", "", "four_links_in_order"),
+    ("packed", LARGE_POOL): ("", "two_links_packed", "", "four_links_packed"),
+    ("at random", LARGE_POOL): (BASE, "two_links", "three_links", "four_links"),
+}
+"""Variants of one to four GPUs that read 262,144 rows of the host, by line and pool."""
 COLOURS: Final = alt.Scale(
     type="log", domain=[0.1, 1, 10], range=["#b03a3a", "#7b8089", "#0a7f65"], clamp=True
 )
@@ -30,10 +41,11 @@ COLOURS: Final = alt.Scale(
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`gains`, by device time, if it is measured."""
+    """`gains` and `links`, as far as measured, by device time."""
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
-    return {"gains": gains(points[points["case_pool_mib"] == SMALL_POOL])}
+    small = points[points["case_pool_mib"] == SMALL_POOL]
+    return {"gains": gains(small), "links": links(points)}
 
 
 def gains(points: pd.DataFrame) -> Chart | None:
@@ -66,3 +78,23 @@ def gains(points: pd.DataFrame) -> Chart | None:
         [Select("source", "source", SOURCES[PEER])],
         cell_px=30,
     )
+
+
+def links(points: pd.DataFrame) -> Chart | None:
+    """The rate over the number of links, on machines with four GPUs."""
+    points = points[(points["case_row_bytes"] == 656) & (points["case_rows"] == 262144)]
+    points = points.set_index(["case_pool_mib", "variant"])
+    names = {
+        (pool, name): (line, count)
+        for (line, pool), of_line in LINKS.items()
+        for count, name in enumerate(of_line, 1)
+    }
+    points = points[points.index.isin(names)]
+    line, count = (
+        zip(*map(names.__getitem__, points.index), strict=True) if len(points) else ((), ())
+    )
+    rows = points.assign(line=line, links=count).reset_index()
+    rows = rows[rows.groupby("machine")["links"].transform("max") == 4]
+    x = alt.X("links:O", title="GPUs, each with its link", axis=alt.Axis(labelAngle=0))
+    y, order = alt.Y("rate:Q", title="payload, GB/s"), [line for line, _ in LINKS]
+    return line_chart(rows, x, y, "line", order, "rate over links", BASIS_COLUMNS)

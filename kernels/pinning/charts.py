@@ -1,10 +1,11 @@
-"""Charts of this study: pinning beside the waits of a neighbour, and its parts."""
+"""Charts of this study: pinning beside the waits of a neighbour, by variant and chunk."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import altair as alt
+import pandas as pd
 
 from analysis.api.charts import (
     Chart,
@@ -12,12 +13,14 @@ from analysis.api.charts import (
     StudyFacts,
     dot_chart,
     figures,
+    line_chart,
     log_scale,
     part_chart,
     part_rows,
     si_axis,
 )
 from analysis.api.quantities import binary
+from analysis.api.study import parse_case
 
 WAITS: Final = {
     "host_time": "until pinned",
@@ -35,7 +38,7 @@ COLUMNS: Final = {
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`waits` and `parts`, as far as measured."""
+    """`waits`, `parts` and `chunk_sizes`, as far as measured."""
     parts = part_rows(facts)
     parts = parts[parts["case"] == facts.study.headline]
     time = alt.X("seconds:Q", title="host time", axis=si_axis("s"))
@@ -43,19 +46,26 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     return {
         "waits": waits(facts),
         "parts": part_chart(facts, parts, time, what, figure=""),
+        "chunk_sizes": chunk_sizes(facts),
     }
+
+
+def times(facts: StudyFacts) -> pd.DataFrame:
+    """Figures of WAITS beside another process that allocates; `what` is the metric in words."""
+    rows = figures(facts, *WAITS)
+    rows = rows[(rows["beside"] == "process") & (rows["calls"] == "malloc")]
+    return rows.assign(what=rows["metric"].map(WAITS))
 
 
 def waits(facts: StudyFacts) -> Chart | None:
     """A row a variant with its usual chunks and threads: the time to pin and the longest calls of
     another process."""
-    rows = figures(facts, *WAITS).sort_values("mib", ascending=False)
-    rows = rows[(rows["beside"] == "process") & (rows["calls"] == "malloc")]
+    rows = times(facts).sort_values("mib", ascending=False)
     subjects = [variant.name for variant in facts.study.subjects]
     rows = rows[(rows["mib"] != OTHER_CALLS_MIB) & rows["variant"].isin(subjects)]
     rows = rows[rows["chunk_mib"].isna() & rows["threads"].isna()]
     return dot_chart(
-        rows.assign(what=rows["metric"].map(WAITS), size=(rows["mib"] * 2**20).map(binary)),
+        rows.assign(size=[binary(mib * 2**20) for mib in rows["mib"]]),
         alt.X("median:Q", title="time", scale=log_scale(), axis=si_axis("s")),
         "variant",
         facts.study.variant_names,
@@ -65,4 +75,23 @@ def waits(facts: StudyFacts) -> Chart | None:
         by="what",
         names=list(WAITS.values()),
         name="title",
+    )
+
+
+def chunk_sizes(facts: StudyFacts) -> Chart | None:
+    """Lines over the size of a chunk: the time to pin, and the longest calls."""
+    rows = times(facts)
+    size = parse_case(facts.study.headline)["mib"]
+    rows = rows[(rows["variant"] == "chunks") & rows["threads"].isna() & (rows["mib"] == size)]
+    rows = rows.fillna({"chunk_mib": facts.study.constants["chunk_mib"]})
+    if rows["chunk_mib"].nunique() < 2:
+        return None
+    return line_chart(
+        rows,
+        alt.X("chunk_mib:Q", title="chunk, MiB", scale=alt.Scale(type="log", base=2)),
+        alt.Y("median:Q", title="time", scale=log_scale(), axis=si_axis("s")),
+        "what",
+        list(WAITS.values()),
+        "time to pin and longest calls of another process over the size of a chunk.",
+        COLUMNS,
     )

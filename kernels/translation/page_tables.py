@@ -76,25 +76,20 @@ def _gather(row_bytes: float, pool_bytes: float) -> str:
 
 
 def reach(facts: StudyFacts, outputs: Path = OUTPUTS) -> PageTable:
-    """The probe's figures beside those of the study; on a machine that the study has not measured,
-    the number of held translations and the rate from the largest pool."""
+    """The probe's figures beside those of the study, on every machine that has both."""
     known, rows = of_study(facts), []
-    for machine in sorted(folder.name for folder in outputs.glob("*/")):
+    for machine in facts.inputs.machines:
         for path, probe in probes(outputs / machine).items():
             start = [facts.inputs.called(machine), f"{probe.pool_bytes / 2**30:g} GiB"]
             note = "" if is_current(path) else "by an earlier version of the file"
             rates = {_gather(probe.row_bytes, pool): rate for pool, rate, *_ in probe.pools}
-            figures = {name: found for name, found in ({HELD: probe.held} | rates).items() if found}
-            shared = [name for name in figures if (machine, name) in known]
-            largest = [name for name in (HELD, [*rates][-1]) if name in figures]
-            for name in shared or largest:
-                found, expected = figures[name], known.get((machine, name), math.nan)
-                unit = "1" if name == HELD else "B/s"
-                difference = signed_percent(found / expected - 1) if shared else ""
-                words = quantity(expected, unit), quantity(found, unit)
-                rows.append([*start, name, *words, difference, note])
+            for name, found in ({HELD: probe.held} | rates).items():
+                if found and (expected := known.get((machine, name))):
+                    unit, difference = {HELD: "1"}.get(name, "B/s"), found / expected - 1
+                    figures = quantity(expected, unit), quantity(found, unit)
+                    rows.append([*start, name, *figures, signed_percent(difference), note])
     columns = ["machine", "pool", "figure", "the study", "reach.cu", "difference", "note"]
-    return PageTable(columns, rows, "Nobody has run it yet.", [columns[1], *columns[3:6]])
+    return PageTable(columns, rows, "No machine has both.", [columns[1], *columns[3:6]])
 
 
 def parameters(facts: StudyFacts) -> PageTable:

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
 COMMON = {"model", "timeline", "cases", "steps"}
 """Charts that every study may have."""
-OF_MORE = {"page_table_reads", "reach", "predicted_links", "agreement", "repeatability"}
+OF_MORE = {
+    *("page_table_reads", "reach", "predicted_links", "gpus"),
+    *("agreement", "repeatability", "measuring"),
+}
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
 OF_FULL = {"sorting_pays": "row_bytes"}
 """Tables of cases that only the full grid has, and a key of these cases."""

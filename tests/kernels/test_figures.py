@@ -83,11 +83,6 @@ def test_figures_of_the_probe_are_beside_those_of_the_study(tmp_path: Path) -> N
         [REACH.HELD, "8192", "9000", "+9.9 %"],
         ["rows of 656 B from 1 GiB", "40.0 GB/s", "44.0 GB/s", "+10.0 %"],
     ]
-    other = tmp_path / "other" / file.name
-    other.parent.mkdir()
-    other.write_text(json.dumps(OUTPUT | {"held": None}))
-    (*_, row) = REACH.reach(facts, tmp_path).rows
-    assert row[:6] == ["other", "40 GiB", "rows of 656 B from 1 GiB", "", "44.0 GB/s", ""]
     for name, value in (("held", -1), ("pools", [[1, 2, 3]]), ("row_bytes", "<script>")):
         file.write_text(json.dumps(OUTPUT | {name: value}))
         with pytest.raises(FieldError, match=f"{file.name}: .*{name}"):

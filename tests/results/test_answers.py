@@ -14,7 +14,7 @@ from analysis.results.answers.judged import (
     by_answer,
     by_rules,
     near_best,
-    near_time,
+    quality_rows,
     rule_text,
     score,
 )
@@ -126,17 +126,17 @@ def test_a_time_is_interpolated_between_the_corners() -> None:
 
 
 def test_a_summary_agrees_with_the_answers_and_keeps_a_way_near_its_border() -> None:
-    sizes = [2**n for n in range(10, 20)]
-    times: Times = {(n, 64): {GATHER: 1e-6 + n / 1e9, LOOP: 20e-6 + n / 1e10} for n in sizes}
+    sizes = [2**n for n in range(32, 42)]  # whose products are beyond 64 bits
+    times: Times = {(n, 64): {GATHER: 4 + n / 1e9, LOOP: 80 + n / 1e10} for n in sizes}
     made = summarised(PIECES, [box(times)])
     assert (made["cells"], made["agree_within_5_percent"]) == (10, 1.0)
     first, last = sorted(made["rows"], key=lambda row: row["range"]["size"][0])
     assert (first["way"], last["way"]) == (GATHER, LOOP)
     border = first["range"]["size"][1]
-    assert border == last["range"]["size"][0] and 2**14 < border < 2**15
-    assert 2**14 < last["keep"]["size"][0] < border < first["keep"]["size"][1] < 2**15
+    assert border == last["range"]["size"][0] and 2**36 < border < 2**37
+    assert (last["keep"]["size"][0], first["keep"]["size"][1]) == (2**36, 2**37)
     back: Times = {point: {LOOP: 1e-6, GATHER: 2e-6} for point in times}
-    small: Times = {point: ways for point, ways in times.items() if point < (2**14, 0)}
+    small: Times = {point: ways for point, ways in times.items() if point < (2**36, 0)}
     rows = summarised(PIECES, [box(small), box(back, direction="d2h")])["rows"]
     assert {row["way"]: row["where"]["direction"] for row in rows} == {
         GATHER: ["h2d"],
@@ -153,7 +153,9 @@ def test_held_out_cells_score_ways_and_times() -> None:
     here.held_out[80, 16] = {LOOP: 3e-6}  # no other way was measured
     found = score(by_answer, [here])
     assert len(found) == 3 and found["over_best"].max() == 1.5
-    assert near_best(found) == pytest.approx(1 / 3) and near_time(found) == 0.5
+    assert near_best(found) == pytest.approx(1 / 3)
+    of_answers, *_ = quality_rows(PIECES, [here])
+    assert of_answers["its time within 15 %"] == "50 %"
     (constants,) = PIECES.constants.values()
     assert [*score(by_rules(*constants), [here])["over_best"]] == [1.0, 1.0, 1.0]
     rule = Rule("", GATHER, {"direction": ["h2d"]}, {"size": (100, 2000)}, [GATHER, BATCH])

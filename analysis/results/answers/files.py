@@ -70,21 +70,16 @@ MAX_ROWS: Final = 30
 UNMEASURED: Final = 2.0
 """A way that was not measured in a cell counts as this many times as slow as the answer."""
 
-TIE: Final = math.log1p(WITHIN)
-"""Of two ways within this distance of logarithms, either may be kept."""
-
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
     """Measured `cells`, the options of choices and the numbers on axes; `over` [cells, ways], the
-    time of every offered way over that of the answer; and of the row, the options of each choice,
-    and the ends on each axis, also of the band in which a previous choice of its way is kept."""
+    time of every offered way over that of the answer; and `spans`, on each axis: from where a
+    previous choice of the way is kept, where the row begins and ends, and to where it is kept."""
 
     cells: pd.DataFrame
     over: np.ndarray
-    options: Mapping[str, Sequence[str]]
-    ends: Mapping[str, tuple[float, float]]
-    kept: Mapping[str, tuple[float, float]]
+    spans: Mapping[str, tuple[float, float, float, float]]
 
     @property
     def way(self) -> int:
@@ -96,46 +91,41 @@ class Leaf:
         return float(_late(self.over).min())
 
     def halves(self) -> list[Leaf]:
-        """The halves of the best split; none for a single cell."""
+        """The halves of the best split; none for a single cell. A border on an axis is halfway
+        between the measured cells beside it, which end the bands."""
         splits = []
         for name, column in self.cells.items():
             for value in sorted({*column}):
-                is_first = (column <= value if name in self.ends else column == value).to_numpy()
+                is_first = (column <= value if name in self.spans else column == value).to_numpy()
                 if not is_first.all():
                     mixtures = [_mixture(self.over[mask]) for mask in (is_first, ~is_first)]
-                    mixture = np.sum(mixtures, axis=0).tolist()
-                    splits.append((mixture, str(name), value, is_first))
+                    splits.append((np.sum(mixtures, axis=0).tolist(), str(name), is_first))
         if not splits:
             return []
-        _, axis, value, is_first = min(splits, key=lambda split: split[0])
+        _, axis, is_first = min(splits, key=lambda split: split[0])
         below, above = (
             replace(self, cells=self.cells[mask], over=self.over[mask])
             for mask in (is_first, ~is_first)
         )
-        if axis in self.options:
-            others = [one for one in self.options[axis] if one != value]
-            return [
-                replace(half, options={**self.options, axis: options})
-                for half, options in ((below, [value]), (above, others))
-            ]
-        low, border, high = _border(axis, below, above)
-        (begin, end), (first, last) = self.ends[axis], self.kept[axis]
+        if axis not in self.spans:
+            return [below, above]
+        low, high = below.cells[axis].max(), above.cells[axis].min()
+        border = math.sqrt(low) * math.sqrt(high)
+        kept_from, begin, end, kept_to = self.spans[axis]
         return [
-            replace(half, ends={**self.ends, axis: ends}, kept={**self.kept, axis: kept})
-            for half, ends, kept in (
-                (below, (begin, border), (first, high)),
-                (above, (border, end), (low, last)),
-            )
+            replace(below, spans={**self.spans, axis: (kept_from, begin, border, high)}),
+            replace(above, spans={**self.spans, axis: (low, border, end, kept_to)}),
         ]
 
     def row(self, question: Question) -> dict[str, Any]:
         """The row of the summary."""
-        ends, kept = (
-            {axis: [*map(round, of_axis)] for axis, of_axis in both.items()}
-            for both in (self.ends, self.kept)
-        )
-        way = question.offered[self.way]
-        return {"way": way, "where": self.options, "range": ends, "keep": kept}
+        spans = {axis: [*map(round, span)] for axis, span in self.spans.items()}
+        return {
+            "way": question.offered[self.way],
+            "where": {one.name: sorted({*self.cells[one.name]}) for one in question.choices},
+            "range": {axis: span[1:3] for axis, span in spans.items()},
+            "keep": {axis: span[::3] for axis, span in spans.items()},
+        }
 
 
 def _late(over: np.ndarray) -> Any:
@@ -149,23 +139,8 @@ def _mixture(over: np.ndarray) -> tuple[float, float]:
     return _late(over).min(), len(over) - (counts**2).sum() / len(over)
 
 
-def _border(axis: str, below: Leaf, above: Leaf) -> tuple[float, float, float]:
-    """Where on an axis the ways of two halves are equally fast; before and behind that, where one
-    is 5 % faster: by lines between the logarithms of the cells beside the border."""
-    start, stop = below.cells[axis].max(), above.cells[axis].min()
-    leads = []  # of the first way over the second, below and above
-    for half, edge in ((below, start), (above, stop)):
-        beside = half.over[half.cells[axis] == edge]
-        first, second = np.log(beside[:, [below.way, above.way]]).T
-        leads.append(float(np.median(second - first)))
-    span = leads[0] - leads[1]
-    shares = [(leads[0] + by) / span if span > 0 else 0.5 for by in (-TIE, 0, TIE)]
-    low, border, high = (start * (stop / start) ** min(max(share, 0), 1) for share in shares)
-    return low, border, high
-
-
-def _leaves(question: Question, found: Sequence[Situation]) -> list[Leaf]:
-    """The leaves of all measured cells, at most MAX_ROWS."""
+def summarised(question: Question, found: Sequence[Situation]) -> dict[str, Any]:
+    """At most MAX_ROWS rows for an engine, as docs/contract.md describes them."""
     ways, cells, over = question.offered, [], []
     for here in found:
         for point, times in here.times.items():
@@ -176,25 +151,20 @@ def _leaves(question: Question, found: Sequence[Situation]) -> list[Leaf]:
     table = pd.DataFrame(cells)
     numbers = {axis.name: table[axis.name] for axis in question.axes}
     ends = {name: (of.min() / NEAR, of.max() * NEAR) for name, of in numbers.items()}
-    options = {one.name: sorted({*table[one.name]}) for one in question.choices}
-    leaves = [Leaf(table, np.array(over), options, ends, ends)]
+    spans = {name: (low, low, high, high) for name, (low, high) in ends.items()}
+    leaves = [Leaf(table, np.array(over), spans)]
     while len(leaves) < MAX_ROWS:
         worst = max(leaves, key=lambda leaf: leaf.lateness)
         if not worst.lateness or not (halves := worst.halves()):
             break
         leaves.remove(worst)
         leaves += halves
-    return leaves
-
-
-def summarised(question: Question, found: Sequence[Situation]) -> dict[str, Any]:
-    """At most MAX_ROWS rows for an engine, as docs/contract.md describes them."""
-    leaves = sorted(_leaves(question, found), key=lambda leaf: -len(leaf.over))
-    over = np.concatenate([leaf.over[:, leaf.way] for leaf in leaves])
+    leaves.sort(key=lambda leaf: -len(leaf.over))
+    chosen = np.concatenate([leaf.over[:, leaf.way] for leaf in leaves])
     return {
         **head(SUMMARY, question),
-        "cells": len(over),
-        "agree_within_5_percent": round(float((over <= 1 + WITHIN).mean()), 4),
-        "agree_within_10_percent": round(float((over <= 1 + 2 * WITHIN).mean()), 4),
+        "cells": len(chosen),
+        "agree_within_5_percent": round(float((chosen <= 1 + WITHIN).mean()), 4),
+        "agree_within_10_percent": round(float((chosen <= 1 + 2 * WITHIN).mean()), 4),
         "rows": [leaf.row(question) for leaf in leaves],
     }

@@ -66,11 +66,6 @@ def near_best(score: pd.DataFrame) -> float:
     return float((score["over_best"] <= 1 + CLOSE).mean())
 
 
-def near_time(score: pd.DataFrame) -> float:
-    """Share of the answers whose time is within CLOSE_TIME of the measured one; NaN without any."""
-    return float((score["over_measured"].dropna() - 1).abs().le(CLOSE_TIME).mean())
-
-
 def rule_text(rule: Rule, found: Iterable[Situation]) -> str:
     """`97 % of 36 cells, at worst 1.12×`, of the measured cells that the rule is about and of which
     its way was measured; empty without any."""
@@ -88,7 +83,8 @@ def quality_rows(question: Question, found: Sequence[Situation]) -> Iterator[dic
     for name, choose in {"these answers": by_answer, **choices}.items():
         if (scored := score(choose, found)).empty:
             continue
-        over, time = scored["over_best"].max(), near_time(scored)
+        over = scored["over_best"].max()
+        time = (scored["over_measured"].dropna() - 1).abs().le(CLOSE_TIME).mean()
         yield {
             "by": name,
             "cells": whole(len(scored)),

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pandas as pd
 
 from analysis.base.errors import FieldError
-from analysis.base.quantities import binary, digits, extent, percent, quantity, ratio, whole
+from analysis.base.quantities import binary, extent, ratio, whole
 from analysis.results.answers.rule import Answer, Grid, Point, answer, nearest
 from analysis.study import CaseValue, Study, case_id, parse_case
 from analysis.toolchain.modules import load_python
@@ -33,8 +33,6 @@ MAP_SHARE: Final = 0.9
 """A way belongs to the map if it was measured in at least this share of its cells."""
 FIGURES: Final = ("time", "rate", "of the link", "call returns after", "over the fastest")
 """Titles of the figures of a way."""
-LOWEST_RATE: Final = 1e7
-"""Lower rates, in B/s, are not shown in GB/s."""
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _MAX: Final = 2**50
 
@@ -221,8 +219,8 @@ class Situation:
         returns = [self.returns.get(point, {}).get(way, math.nan) for point in cells]
         figures = (
             extent(seconds, "s"),
-            _range(rates, _rate_text) if min(rates) > 0 else "",
-            _range(shares, percent) if min(shares) > 0 else "",
+            extent(rates, "B/s") if min(rates) > 0 else "",
+            extent(shares, "%") if min(shares) > 0 else "",
             "" if any(map(math.isnan, returns)) else extent(returns, "s"),
             ratio(found.over_fastest(way)),
         )
@@ -323,12 +321,3 @@ def unmeasured(
     tried = {machine for machine, *cell in known if cell[1] in of_map and tuple(cell) in wanted}
     for machine in sorted(tried):
         yield from ((machine, *cell) for cell in sorted(wanted) if (machine, *cell) not in known)
-
-
-def _range(values: Sequence[float], write: Callable[[float], str]) -> str:
-    return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
-
-
-def _rate_text(rate: float) -> str:
-    """A rate in B/s, in GB/s unless it is low."""
-    return f"{digits(rate / 1e9)} GB/s" if rate >= LOWEST_RATE else quantity(rate, "B/s")

@@ -9,7 +9,7 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.base.cli import existing_folder, fail_in_one_line, program
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import UNFORESEEN, error_of, in_words
 from analysis.base.files import write_all
 from analysis.base.processes import forked_map
@@ -107,7 +107,7 @@ def put_together(
 
 def main() -> None:
     parser = program("analysis.results.tables.of_study", __doc__)
-    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--results", type=Path, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the tables go")
     arguments = parser.parse_args()
     results, studies = arguments.results, discover()

@@ -8,7 +8,7 @@ from typing import Final
 import duckdb
 
 from analysis import ROOT
-from analysis.base.cli import existing_folder, fail_in_one_line, program
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.processes import forked_map
 from analysis.site.charts import draw_study
 from analysis.site.charts.machines import machines_chart
@@ -54,8 +54,8 @@ def write_samples(inputs: Inputs, folder: Path) -> None:
 
 def main() -> None:
     parser = program("analysis.site.pages.common", __doc__)
-    parser.add_argument("--tables", type=existing_folder, required=True, help="of all studies")
-    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--tables", type=Path, required=True, help="of all studies")
+    parser.add_argument("--results", type=Path, required=True, help="measured results")
     parser.add_argument("--charts", type=Path, required=True, help="folder of all charts")
     parser.add_argument("--samples", type=Path, required=True, help="folder of the samples")
     arguments = parser.parse_args()
