@@ -159,7 +159,16 @@ def object_file(source: Path, folder: Path, flags: Sequence[str]) -> Path:
     """`source` compiled with the headers beside it and those of `folder`."""
     # Line numbers are slow to write, and only sanitizers print them.
     debug = ["-g"] if any(flag.startswith("-fsanitize=") for flag in flags) else []
-    command = [toolchain().cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, str(source)]
+    command = [
+        toolchain().cxx,
+        compiling.COLLECT_LATER,
+        *debug,
+        "-Wall",
+        "-Wextra",
+        f"-I{folder}",
+        *flags,
+        str(source),
+    ]
     (read,) = included([source], (f"-I{folder}", *flags))
     make = kept(
         source.name, [*read, *flags], lambda out: run(*command, "-c", "-o", f"{out}/object.o")

@@ -32,7 +32,7 @@ def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:
 
 
 def samples(study: Study, variant: Variant, grid: str = "default") -> list[Sample]:
-    """A sample of each metric in each case of the grid, in four rounds: of times, and of metrics
+    """A sample of each metric in each case of the grid, in two rounds: of times, and of metrics
     that the variant's workload names, or none of the study's does."""
     names = {one.workload for one in study.variants}
     sources = {name: (study.folder / f"{name}.py").read_text() for name in names}
@@ -42,7 +42,7 @@ def samples(study: Study, variant: Variant, grid: str = "default") -> list[Sampl
         for metric, found in naming.items()
         if metric in TIMES or not found or variant.workload in found
     ]
-    times = samples_of(study, variant, noise=0.001, grid=grid, rounds=4)
+    times = samples_of(study, variant, noise=0.001, grid=grid, rounds=2)
     cases = {case.id: case for case in variant.cases}
     return [
         replace(

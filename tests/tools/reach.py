@@ -50,7 +50,7 @@ def emulated(name: str) -> Path:
 
     folder = kept(f"tool_{name}", [*sources, Path(__file__)], make)
     sanitizers = ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
-    flags = ["-std=c++17", "-O1", "-pthread", "-Werror", *on_cpu(), f"-I{HERE}", *sanitizers]
+    flags = ["-std=c++17", "-O0", "-pthread", "-Werror", *on_cpu(), f"-I{HERE}", *sanitizers]
     flags += ["-include", "made_up_gpu.h", "-x", "c++"]
     main = object_file(folder / sources[0].name, folder, flags)
     return program(name, [main, runtime()], folder, ["-pthread", *sanitizers])
