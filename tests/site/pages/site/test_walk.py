@@ -27,7 +27,7 @@ NARROW: Final = {"width": 390, "height": 900}
 VISITED: Final = (
     *("", "data/", "engines/", "explorer/", "hardware/", "ledger/", "machines/", "one_page/"),
     "reference/",
-    *(f"studies/{name}/" for name in MEASURED[:2]),
+    *(f"studies/{name}/" for name in MEASURED),
 )
 """Pages that are visited without --long: the ones that show results, and one of long tables."""
 PAGES: Final = [
