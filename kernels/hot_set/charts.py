@@ -51,7 +51,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     chart = line_chart(
         rows.drop_duplicates(["machine", "pool", "name", "missing"]),
         alt.X("missing:Q", title="rows that are missing", axis=alt.Axis(format="~%")),
-        alt.Y("seconds:Q", title="host time of a request", axis=si_axis("s"), scale=log_scale()),
+        alt.Y("seconds:Q", title="host time of a layer", axis=si_axis("s"), scale=log_scale()),
         "name",
         list(NAMES.values()),
         "host time over the share of rows that are missing in a step.",

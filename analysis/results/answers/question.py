@@ -17,7 +17,8 @@ import pandas as pd
 
 from analysis.base.errors import FieldError
 from analysis.base.quantities import binary, extent, ratio, whole
-from analysis.results.answers.rule import Answer, Grid, Point, answer, nearest
+from analysis.results.answers.rule import NEAR, Answer, Grid, Point, answer, nearest
+from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.study import CaseValue, Study, case_id, parse_case
 from analysis.toolchain.modules import load_python
 
@@ -152,6 +153,7 @@ class Situation:
 
     times: seconds of each way by point until all bytes have arrived, never less than the link needs
     returns: the same until the call returns
+    spread: the longest of the runs' times over the shortest, by point and way
     payload: bytes by point
     held_out: times of the points that test the answers
     of_map: points that were measured for the answers
@@ -164,6 +166,7 @@ class Situation:
     link: float
     times: dict[Point, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     returns: dict[Point, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    spread: dict[tuple[Point, str], float] = field(default_factory=dict)
     payload: dict[Point, int] = field(default_factory=dict)
     held_out: dict[Point, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     of_map: set[Point] = field(default_factory=set)
@@ -209,6 +212,8 @@ class Situation:
         lines = [f"Use {ways[found.way].words}: {parts}."]
         lines += [f"It takes {takes}."] if (takes := ways[found.way].takes) else []
         lines.append(f"Measured: {'; '.join(map(self.question.point_text, found.corners))}.")
+        widest = max(self.spread.get((point, found.way), 1.0) for point in found.corners)
+        lines += [f"Its runs differ by up to {ratio(widest)}."] if widest > NEAR else []
         return [*lines, *found.remarks(lambda way: ways[way].words)]
 
     def figures(self, found: Answer, way: str) -> dict[str, str]:
@@ -297,6 +302,8 @@ def situations(
             times = here.held_out if row["case"] in held_out else here.times
             here.of_map.update([point] if row["case"] in of_map else ())
             times[point][way] = max(row["median"], here.payload[point] / here.link)
+            by_run = [float(one) for one in row["by_run"].split(RUN_SEPARATOR)]
+            here.spread[point, way] = max(by_run) / min(by_run)
     for here in found.values():
         here.drop_incomplete()
     return [here for here in found.values() if here.times]

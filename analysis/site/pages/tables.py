@@ -175,9 +175,12 @@ def _gain(
         is_same_side = (medians[0] * scale > medians[1]) == (row.ratio > 1)
         if error(medians) < (AGREES if is_same_side else SAME_WITHIN):
             return shown
-    if {*map(len, by_run)} != {row.runs}:  # one was measured in runs without the other
+    runs = [*zip(*by_run, strict=False)]
+    agreeing = [times for times in runs if (times[0] * scale > times[1]) == (row.ratio > 1)]
+    # Otherwise, one was measured in runs without the other.
+    if {*map(len, by_run)} != {row.runs} or not agreeing:
         return shown
-    nearest = min(zip(*by_run, strict=True), key=error)
+    nearest = min(agreeing, key=error)
     figures = zip(payloads, nearest, strict=True)
     words = [speed(payload * facts.are_rates, seconds) for payload, seconds in figures]
     return joined("<br>", [shown, quiet(f"in one run: {' → '.join(words)}")])
