@@ -9,6 +9,7 @@ from analysis.site.charts.theme import (
     HEIGHT_PX,
     Chart,
     Select,
+    band,
     colour,
     log_scale,
     present,
