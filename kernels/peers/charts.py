@@ -30,7 +30,6 @@ LINKS: Final = {
     ),
     ("small pool", SMALL_POOL): (BASE, "two_links", "three_links", "four_links"),
     ("sorted, divided", LARGE_POOL): ("", "two_links_in_order", "", "four_links_in_order"),
-    ("packed", LARGE_POOL): ("", "two_links_packed", "", "four_links_packed"),
     ("at random", LARGE_POOL): (BASE, "two_links", "three_links", "four_links"),
 }
 """Variants of one to four GPUs that read 262,144 rows of the host, by line and pool."""
