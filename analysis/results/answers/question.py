@@ -17,7 +17,7 @@ import pandas as pd
 
 from analysis.base.errors import FieldError
 from analysis.base.quantities import binary, extent, ratio, whole
-from analysis.results.answers.rule import NEAR, Answer, Grid, Point, answer, nearest
+from analysis.results.answers.rule import Answer, Grid, Point, answer, nearest
 from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.study import CaseValue, Study, case_id, parse_case
 from analysis.toolchain.modules import load_python
@@ -34,6 +34,8 @@ MAP_SHARE: Final = 0.9
 """A way belongs to the map if it was measured in at least this share of its cells."""
 FIGURES: Final = ("time", "rate", "of the link", "call returns after", "over the fastest")
 """Titles of the figures of a way."""
+DISAGREE: Final = 1.25
+"""An answer says so where the runs of its way differ by more than this factor."""
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _MAX: Final = 2**50
 
@@ -213,7 +215,7 @@ class Situation:
         lines += [f"It takes {takes}."] if (takes := ways[found.way].takes) else []
         lines.append(f"Measured: {'; '.join(map(self.question.point_text, found.corners))}.")
         widest = max(self.spread.get((point, found.way), 1.0) for point in found.corners)
-        lines += [f"Its runs differ by up to {ratio(widest)}."] if widest > NEAR else []
+        lines += [f"Its runs differ by up to {ratio(widest)}."] if widest > DISAGREE else []
         return [*lines, *found.remarks(lambda way: ways[way].words)]
 
     def figures(self, found: Answer, way: str) -> dict[str, str]:

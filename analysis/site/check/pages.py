@@ -1,4 +1,4 @@
-"""Faults of pages: gaps, menus with choices that draw nothing, and two values of one figure."""
+"""Faults of pages: gaps, captions that name what is not drawn, and two values of one figure."""
 
 import json
 import re
@@ -19,13 +19,29 @@ GAP: Final = re.compile(r'<(\w+) class="hp-gap"[^>]*>(.*?)</\1>', re.DOTALL)
 FIGURE: Final = re.compile(r'<data value="([^"]*)" data-figure="([^"]*)">(.*?)</data>', re.DOTALL)
 """A measured figure, by `analysis.site.pages.html.figure`."""
 CHART: Final = re.compile(
-    r'<figure class="hp-chart" id="([^"]*)"[^>]*? data-spec="[^"]*charts/([^"]*)"'
+    r'<figure class="hp-chart" id="([^"]*)"[^>]*? data-spec="[^"]*charts/([^"]*)".*?'
+    r"<figcaption>(.*?)</figcaption>",
+    re.DOTALL,
+)
+DRAWING: Final = re.compile(
+    r'<figure class="hp-picture">(.*?)<figcaption>(.*?)</figcaption>', re.DOTALL
 )
 PART: Final = re.compile(r'data-(?:spec|source|table)="(?:[^"]*/)?([^"/]+/[^"/]+)"')
 """A chart, form or table of a study: the file that it is made from."""
 EXPLAINED: Final = ("skipped", "failed")
 """States of rows that are drawn as the reason for having no number."""
 KINDS: Final = {"json": "chart", "form.json": "form", "page_table.json": "table"}
+DRAWN: Final[Mapping[str, str]] = {
+    r"[Dd]ashed[^.]*the models?": r'"state": "predicted"|<(path|polyline)[^>]*class="[^"]*\bdashed',
+    r"[Oo]pen diamonds": r'"state": "published"',
+    r"[Ww]hiskers|[Dd]ashed rules": r'"(mark|type)": "rule"|class="[^"]*\bwhisker\b',
+    r"\bBand\b|[Ss]haded": r'"(mark|type)": "(rect|area|errorband)"|class="[^"]*\bband\b',
+    r"[Cc]ircles|[Dd]iamonds|[Cc]rosses": r'"(mark|type)": "(point|circle)"',
+    r"\bbars?\b": r'"(mark|type)": "(bar|rect)"',
+    r"\bgr[ea]y\b": r"light-dark\(#6b7280|\"gr[ea]y\"",
+}
+"""Required text in the specification of a chart or the shapes of a drawing, by phrase of its
+caption."""
 
 
 def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
@@ -50,12 +66,19 @@ def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
 
 
 def _of_page(site: Path, text: str) -> Iterator[str]:
-    """Gaps of a page, and menus that promise what is not drawn."""
+    """Gaps of a page, and captions and menus that promise what is not drawn."""
     for gap in GAP.finditer(text):
         yield f"expected content, got {_words(gap[2])!r}"
-    for anchor, spec in CHART.findall(text):
-        document = json.loads((site / "charts" / spec).read_text())
-        yield from (f"{what} in {anchor}" for what in _empty_choices(document))
+    figures = [("a drawing", shapes, caption) for shapes, caption in DRAWING.findall(text)]
+    for anchor, spec, caption in CHART.findall(text):
+        document = (site / "charts" / spec).read_text()
+        figures.append((anchor, document, caption))
+        yield from (f"{what} in {anchor}" for what in _empty_choices(json.loads(document)))
+    for where, drawn, caption in figures:
+        for phrase, needed in DRAWN.items():
+            named = re.search(phrase, _words(caption))
+            if named and not re.search(needed, drawn):
+                yield f"expected {named[0]!r} to be drawn in {where}, got none"
 
 
 def _contradictions(pages: Mapping[str, str]) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from analysis.base.errors import HotpathError
 from analysis.results.collect import frame
 from analysis.results.store.keys import CaptureFile
 from analysis.results.store.keys import RunFile as RunFile
@@ -171,7 +172,7 @@ class Inputs:
 def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> Inputs:
     """Read the tables under `tables` and the descriptions of runs and captures under `results`.
 
-    A missing table counts as empty.
+    A missing table counts as empty. Raises HotpathError for tables of a machine without results.
     """
     refused_file = tables / "refused.json"
     refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
@@ -182,6 +183,11 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
     captures = [one for folder in folders for one in read_captures(folder)]
     runs = [read_about(path, RunFile) for path in abouts if path not in bad]
     made = {name: read_table(tables / f"{name}.csv", types) for name, types in TABLES.items()}
+    if gone := sorted({*made["summary"]["machine"]} - {run.machine for run in runs}):
+        raise HotpathError(
+            f"{tables}: tables of {', '.join(gone)}, but {results} has no results of them; "
+            "run `snakemake -c 8 summary`"
+        )
     of_cell = ["machine", "study", "variant", "case"]
     hosts = {machine: newest_host(results / machine, bad) for machine in known}
     return Inputs(

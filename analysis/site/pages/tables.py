@@ -177,7 +177,7 @@ def _gain(
             return shown
     runs = [*zip(*by_run, strict=False)]
     agreeing = [times for times in runs if (times[0] * scale > times[1]) == (row.ratio > 1)]
-    # Otherwise, one was measured in runs without the other.
+    # A run speaks for the pair only if both were measured in the same runs.
     if {*map(len, by_run)} != {row.runs} or not agreeing:
         return shown
     nearest = min(agreeing, key=error)

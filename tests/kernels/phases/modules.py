@@ -37,7 +37,7 @@ class Host:
 
 def drive(variant: str, *words: str, sanitizer: str = "", limit_s: int = 300) -> None:
     """Run drive.cpp with a variant. AssertionError if it finds a fault."""
-    flags = ["-std=c++17", "-Og", "-pthread", f"-I{LIB}"]
+    flags = ["-std=c++17", "-O1", "-pthread", f"-I{LIB}"]
     flags += [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"] if sanitizer else []
     allocator = object_file(STUDY.folder / f"{variant}.cpp", STUDY.folder, flags)
     source = Path(__file__).with_name("drive.cpp")

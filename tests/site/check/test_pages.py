@@ -1,4 +1,4 @@
-"""Faults of pages: gaps, choices that draw nothing, two values of one figure."""
+"""Faults of pages: gaps, captions of what is not drawn, two values of one figure."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from analysis.results.tables.rows import rows_of
 from analysis.site.check.pages import page_faults
 from analysis.site.facts.inputs import Inputs, MeasuredRow
-from analysis.site.pages.html import figure, gap
+from analysis.site.pages.html import PARTS, figure, gap
 
 
 def faults(site: Path, inputs: Inputs, **pages: object) -> list[str]:
@@ -36,29 +36,54 @@ def test_two_values_of_one_figure_are_named(tmp_path: Path, two_machines: Inputs
     ]
 
 
-def chart(site: Path, **row: Any) -> str:
+def drawing(caption: str, shapes: str) -> str:
+    page = str(PARTS.drawing([shapes], caption))
+    return page.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
+
+
+def chart(site: Path, caption: str, mark: str = "bar", **row: Any) -> str:
     """A page with a chart of one row, of which machine and rate may be chosen."""
     document = {
-        "mark": {"type": "bar"},
+        "mark": {"type": mark},
         "encoding": {"x": {"field": "rate", "type": "quantitative"}},
         "data": {"values": [{"machine": "box", "rate": 1.0, "state": "measured", **row}]},
         "usermeta": {"selects": [{"column": "machine", "options": ["box"], "chosen": 0}]},
     }
     (site / "charts" / "pools").mkdir(parents=True, exist_ok=True)
     (site / "charts" / "pools" / "rates.json").write_text(json.dumps(document))
-    return '<figure class="hp-chart" id="chart-rates" data-spec="../charts/pools/rates.json">'
+    return (
+        '<figure class="hp-chart" id="chart-rates" data-spec="../charts/pools/rates.json">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+CHOSEN = "expected marks for machine = box, which can be chosen, got none in chart-rates"
+BAR, POINT = "A bar a machine.", {"mark": "point"}
 
 
 @pytest.mark.parametrize(
-    ("row", "is_fault"),
-    [({}, False), ({"rate": None}, True), ({"rate": None, "state": "skipped"}, False)],
+    ("caption", "given", "missing"),
+    [
+        ("Within the reach (shaded).", "<rect/>", "shaded"),
+        ("dashed lines: the model.", "<path/>", "dashed lines: the model"),
+        ("whiskers: intervals", "<line/>", "whiskers"),
+        (BAR, {}, ""),
+        ("Whiskers: intervals.", {"mark": "rule"}, ""),
+        ("Open diamonds: others.", POINT | {"state": "published"}, ""),
+        ("Points; grey: undecided.", POINT, "grey"),
+        (BAR, {"rate": None}, CHOSEN),
+        (BAR, {"rate": None, "state": "skipped"}, ""),
+    ],
 )
-def test_a_choice_of_a_menu_draws_something(
-    tmp_path: Path, two_machines: Inputs, row: dict[str, Any], is_fault: bool
+def test_a_figure_has_what_its_caption_names_and_its_menus_offer(
+    tmp_path: Path, two_machines: Inputs, caption: str, given: Any, missing: str
 ) -> None:
-    chosen = "expected marks for machine = box, which can be chosen, got none in chart-rates"
-    found = faults(tmp_path, two_machines, one=chart(tmp_path, **row))
-    assert found == [f"page one: {chosen}"] * is_fault
+    is_chart = isinstance(given, dict)
+    page = chart(tmp_path, caption, **given) if is_chart else drawing(caption, given)
+    place = "chart-rates" if is_chart else "a drawing"
+    fault = f"expected {missing!r} to be drawn in {place}, got none"
+    expected = [f"page one: {CHOSEN if missing == CHOSEN else fault}"] * bool(missing)
+    assert faults(tmp_path, two_machines, one=page) == expected
 
 
 def test_a_page_has_all_parts_of_its_study(tmp_path: Path, two_machines: Inputs) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.site.charts import COMMON
+from analysis.site.facts.inputs import load_inputs
 from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
 from tests.synthetic import RUN, files_of, name_of, samples_of, write_machine, write_run
@@ -108,6 +109,11 @@ def test_a_mistake_has_a_place_and_keeps_the_site(measured: Path, slip: str, mes
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):
         draw_and_build(measured)
     assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
+
+
+def test_tables_without_results_name_the_command_that_makes_them(measured: Path) -> None:
+    with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
+        load_inputs(measured / "build", measured / "none", discover(measured))
 
 
 @pytest.mark.parametrize("name", ["build/report", ""])
