@@ -63,12 +63,10 @@ def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
 
 
 def rounds_by_run(values: pd.Series, key: list[str]) -> dict[tuple[str, ...], Rounds]:
-    """The median of each round's `values`, which are by visit or by round: by `key` and run. Levels
-    of the index are in the order of `key`, then run and round."""
-    others = [name for name in values.index.names if name not in (*key, "run", "round")]
-    places = values.droplevel(others).index
+    """The median of each round's `values`, which are by visit or by round: by `key` and run."""
+    levels = [values.index.get_level_values(name).tolist() for name in (*key, "run", "round")]
     rounds: dict[tuple[Any, ...], list[float]] = {}
-    for place, value in zip(places, values.tolist(), strict=True):
+    for place, value in zip(zip(*levels, strict=True), values.tolist(), strict=True):
         rounds.setdefault(place, []).append(value)
     cells: dict[tuple[str, ...], Rounds] = {}
     for place in sorted(rounds):  # of few values, pandas would take several times as long

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,6 @@ from analysis.results.answers.judged import quality_rows, rule_text
 from analysis.results.answers.question import (
     Choice,
     Question,
-    Situation,
     questions_of,
     situations,
     unmeasured,
@@ -71,21 +71,14 @@ def read_page_table(folder: Path, name: str) -> PageTable:
     return PageTable(**{**made, "rows": [[*map(Markup, row)] for row in made["rows"]]})
 
 
-def situations_of(facts: StudyFacts, question: Question) -> list[Situation]:
-    """The measured times of all situations of a question, of machines with more evidence first."""
-    order = machines_by_evidence(facts)
-    inputs = facts.inputs
-    found = situations(question, inputs.studies, facts.study, inputs.tables["summary"])
-    return sorted(found, key=lambda here: order.index(here.machine))
-
-
 def form_data(facts: StudyFacts, question: Question) -> dict[str, Any]:
     """The table of all answers to a question, which assets/form.js reads with the `fields` of the
-    form; of its page, the `rules` of thumb and the `quality` of the answers, by machine."""
-    found = situations_of(facts, question)
-    by_machine = dict[str, list[Situation]]()
-    for here in found:
-        by_machine.setdefault(here.machine, []).append(here)
+    form; of its page, the `rules` of thumb and the `quality` of the answers, by machine. Machines
+    with more evidence come first."""
+    inputs, order = facts.inputs, machines_by_evidence(facts)
+    found = situations(question, inputs.studies, facts.study, inputs.tables["summary"])
+    found.sort(key=lambda here: order.index(here.machine))
+    by_machine = {name: [*of] for name, of in groupby(found, lambda here: here.machine)}
     machines = {name: facts.inputs.called(name) for name in by_machine}
     fields: list[dict[str, Any]] = [
         {"name": axis.name, "label": axis.label, "start": axis.text(axis.start)}

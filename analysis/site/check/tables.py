@@ -257,10 +257,13 @@ def added(inputs: Inputs) -> set[tuple[str, str, str]]:
     known: dict[tuple[str, str], set[str]] = {}
     for run in inputs.runs:
         known.setdefault((run.machine, run.study), set()).update(run.variants)
-    latest = {machine: max(_starts(inputs, machine=machine)) for machine, _ in known}
+    latest = {
+        machine: max(run.start for run in inputs.runs if run.machine == machine)
+        for machine, _ in known
+    }
     found = set()
     for name, study in inputs.studies.items():
-        first = min(_starts(inputs, study=name), default="")
+        first = min((run.start for run in inputs.runs if run.study == name), default="")
         for machine in latest:
             if (machine, name) not in known and not latest[machine] < first:
                 continue
@@ -271,13 +274,6 @@ def added(inputs: Inputs) -> set[tuple[str, str, str]]:
             if (machine, name) not in known:
                 found.add((machine, name, ""))
     return found
-
-
-def _starts(inputs: Inputs, machine: str = "", study: str = "") -> Iterator[str]:
-    """When the runs of a machine, or of a study, began."""
-    for run in inputs.runs:
-        if run.machine == machine or run.study == study:
-            yield run.start
 
 
 def _cell(row: MeasuredRow) -> Cell:

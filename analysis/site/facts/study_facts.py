@@ -166,11 +166,6 @@ class StudyFacts:
     def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
         return self.measured.get((machine, variant, case, metric))
 
-    def by_fresh_run(self, machine: str, variant: str, case: str, metric: str) -> list[float]:
-        """The figure of each run, oldest first; empty if it is stale or was not measured."""
-        row = self.find(machine, variant, case, metric)
-        return figures_by_run(row) if row is not None and not row.stale else []
-
     def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
         """One metric in the shown case."""
         return self.find(machine, variant.name, self.study.shown_case(variant).id, metric)

@@ -19,7 +19,7 @@ from analysis.base.quantities import (
     with_interval,
 )
 from analysis.base.statistics import SAME_WITHIN
-from analysis.results.tables.rows import ClaimRow, RatioRow
+from analysis.results.tables.rows import RatioRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
 from analysis.site.facts.basis import WIDE, basis_phrase, in_few, is_headline, spread
 from analysis.site.facts.claims import PUBLISHED, UNDECIDED, written_interval
@@ -114,12 +114,13 @@ def measured(page: Page, claim: str) -> Markup:
 
     claim: its id
     """
-    row = _best_known(page.facts, claim)
+    test = _known_claim(page.facts, claim).tests[0]
+    rows = {row.machine: row for row in page.facts.verdicts.by_claim.get(claim, [])}
+    row = next((rows[one] for one in machines_by_evidence(page.facts) if one in rows), None)
     parts = page.facts.verdicts.parts.get((claim, row.machine), []) if row else []
     figures = next((part for part in parts if part.part == 1), row)
     if row is None or figures is None or math.isnan(figures.measured):
         raise page.missing(f"a figure of claim {claim}")
-    test = _known_claim(page.facts, claim).tests[0]
     interval = written_interval(test, figures)
     interval = interval and f"{INTERVAL}: {interval}"
     runs = spread(figures, interval, test.write)
@@ -153,13 +154,6 @@ def verdict(page: Page, *claims: str) -> Markup:
     kind, title = kinds.pop() if len(kinds) == 1 else DIFFERENT, " ".join(about)
     style, href = f"hp-mark{KINDS.get(kind, '')}", _ledger(page, claims[0])
     return element("a", MARKS[kind], class_=style, href=href, title=title, aria_label=title)
-
-
-def _best_known(facts: StudyFacts, claim: str) -> ClaimRow | None:
-    """The row of a claim on the machine with most evidence; None without a verdict."""
-    _known_claim(facts, claim)
-    rows = {row.machine: row for row in facts.verdicts.by_claim.get(claim, [])}
-    return next((rows[one] for one in machines_by_evidence(facts) if one in rows), None)
 
 
 def figure_words(
