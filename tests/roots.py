@@ -1,6 +1,7 @@
 """Repositories to change, and what the tables and the report make of them."""
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -68,8 +69,8 @@ def settled(inputs: Inputs) -> Inputs:
     runs of a time are its median and the ends of its interval."""
     known = inputs.tables
     enough: dict[str, Any] = {"runs": 3, "hosts": 3, "by_run": ""}
-    times = known["summary"][["ci_low", "median", "ci_high"]]
-    by_run = ["" if row.isna().any() else runs_text(row) for _, row in times.iterrows()]
+    times = known["summary"][["ci_low", "median", "ci_high"]].to_numpy()
+    by_run = ["" if any(map(math.isnan, row)) else runs_text(row) for row in times]
     judging = known["claims"]["judging"].mask(known["claims"]["judging"] > 0, 3)
     return inputs.with_tables(
         summary=known["summary"].assign(**enough | {"by_run": by_run}),

@@ -130,6 +130,8 @@ def _used_files(path: Path, text: str, repository: Path) -> list[Path]:
             for part in module.strip(".").split("."):
                 base /= part
                 used |= dict.fromkeys((base.with_suffix(".py"), base / "__init__.py"))
+                if not base.is_dir():
+                    break  # the other parts are names in a module, or of another project
     return list(used)
 
 

@@ -53,28 +53,25 @@ def event_bars(events: pd.DataFrame, lanes: list[str]) -> Any:
 def timeline_events(facts: StudyFacts) -> pd.DataFrame:
     """The first MAX_EVENTS events of every timeline, by variant: times in µs, what they are, and
     whether stale."""
-    frames = [pd.DataFrame()]
+    found = []
     for variant, machine in product(facts.study.variants, facts.machines):
         capture = facts.capture(machine, variant, "timeline")
-        if not capture.is_there:
-            continue
-        events = capture.events.sort_values("start").head(MAX_EVENTS)
-        streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
-        sizes = events["bytes"].map(lambda size: quantity(size, "B"), na_action="ignore")
-        frames.append(
-            events[["kind"]].assign(
-                machine=machine,
-                variant=variant.name,
-                title=variant.title,
-                lane=streams.astype("object").fillna(HOST),
-                name=events["name"].map(kernel_name),
-                start_us=(events["start"] * 1e6).round(3),
-                end_us=(events["end"] * 1e6).round(3),
-                starts=[quantity(value, "s") for value in events["start"]],
-                duration=[quantity(value, "s") for value in events["end"] - events["start"]],
-                bytes=sizes.astype("object").fillna("not recorded"),
-                state=capture.state,
-                href=samples_address(machine, facts.study.name, variant.name, capture.case),
-            )
-        )
-    return pd.concat(frames, ignore_index=True)
+        if capture.is_there:
+            about = {"machine": machine, "variant": variant.name, "title": variant.title}
+            href = samples_address(machine, facts.study.name, variant.name, capture.case)
+            events = capture.events.sort_values("start").head(MAX_EVENTS)
+            found.append(events.assign(**about, state=capture.state, href=href))
+    if not found:
+        return pd.DataFrame()
+    events = pd.concat(found, ignore_index=True)
+    streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
+    sizes = events["bytes"].map(lambda size: quantity(size, "B"), na_action="ignore")
+    return events.drop(columns=["start", "end", "stream"]).assign(
+        lane=streams.astype("object").fillna(HOST),
+        name=events["name"].map(kernel_name),
+        start_us=(events["start"] * 1e6).round(3),
+        end_us=(events["end"] * 1e6).round(3),
+        starts=[quantity(value, "s") for value in events["start"]],
+        duration=[quantity(value, "s") for value in events["end"] - events["start"]],
+        bytes=sizes.astype("object").fillna("not recorded"),
+    )

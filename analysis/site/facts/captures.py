@@ -1,7 +1,7 @@
 """Captures of a variant: whether they exist, whether they are stale, and their counters."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -60,8 +60,7 @@ class Capture:
 
         Raises HotpathError if the file is not a timeline.
         """
-        numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
-        return self._records_of(Event).astype(numbers)
+        return self._records_of(Event)
 
     def _records_of(self, kind: Any) -> pd.DataFrame:
         rows = _records(self.path, kind, self.path.stat().st_mtime_ns)
@@ -79,5 +78,6 @@ def walk_reads(counters: Mapping[str, float]) -> float:
 @lru_cache(maxsize=8)
 def _records(path: Path, kind: Any, written_ns: int) -> pd.DataFrame:
     """All records of a file, which is read once for all of its variants."""
-    records = [asdict(record) for record in read_records(path, kind)]
-    return pd.DataFrame(records, columns=list(columns(kind)))
+    table = pd.DataFrame(map(vars, read_records(path, kind)), columns=list(columns(kind)))
+    numbers = {"start", "end", "stream", "bytes"} & {*table.columns}
+    return table.astype(dict.fromkeys(numbers, "float64"))
