@@ -14,7 +14,6 @@ from typing import Any, Final
 import pandas as pd
 
 from analysis.base.errors import HotpathError
-from analysis.results.collect import frame
 from analysis.results.store.keys import CaptureFile
 from analysis.results.store.keys import RunFile as RunFile
 from analysis.results.store.published import NOTHING, load_published
@@ -28,7 +27,6 @@ from analysis.results.store.runs import (
     newest_host,
     read_about,
     read_captures,
-    read_runs,
 )
 from analysis.results.store.samples import SAMPLE_TYPES as SAMPLE_TYPES
 from analysis.results.tables.rows import TABLES, ParameterRow, SummaryRow, read_table, rows_of
@@ -148,18 +146,6 @@ class Inputs:
             return []
         now = {variant: self.codes[study][variant]}
         return [run for run in self.runs_of.get(key, []) if run.fresh(now)]
-
-    def samples(self) -> pd.DataFrame:
-        """All samples, a row each: machine, then the columns of SAMPLE_TYPES."""
-        runs = [
-            frame(one.rows).assign(machine=machine, study=study, run=one.about.run)
-            for machine, study in sorted({key[:2] for key in self.runs_of})
-            for one in read_runs(
-                self.results / machine / study, self.studies.get(study), codes=self.codes.get(study)
-            )
-        ]
-        columns = ["machine", *SAMPLE_TYPES]
-        return pd.concat(runs)[columns] if runs else pd.DataFrame(columns=columns)
 
     def files(self, machine: str, study: str) -> list[Path]:
         """The files of all runs and captures of a study on a machine, newest first."""

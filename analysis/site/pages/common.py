@@ -14,13 +14,31 @@ from analysis.site.charts import draw_study
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.writing import write_charts, write_engine
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
-from analysis.site.facts.inputs import SAMPLE_TYPES, Inputs, load_inputs
+from analysis.site.facts.inputs import SAMPLE_TYPES, Inputs, load_inputs, place_of
 from analysis.site.pages.navigation import navigation, study_groups
 from analysis.site.pages.staging import ALL, SAMPLES, facts_of
 from analysis.study import discover
 
 FIGURES: Final = "figures that charts and pages can be made of"
 SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE"}
+READ_SAMPLES: Final = """
+INSERT INTO samples BY NAME
+SELECT split_part(filename, '/', -3) AS machine, split_part(filename, '/', -2) AS study,
+  parse_filename(filename, true) AS run, split_part(metric, ' ', 1) AS metric,
+  trim(split_part(metric, ' ', 2), '[]') AS unit, unnest(range(len(cells))) AS sample,
+  nullif(unnest(cells), 'none') AS value, coalesce(reason, '') AS reason,
+  coalesce(throttle, '') AS throttle,
+  COLUMNS('^(variant|case|round|verified|status|sm_mhz|started_at)$')
+FROM (
+  UNPIVOT (
+    SELECT *, if(status = 'ok', NULL, 'none') AS " []"
+    FROM read_csv($files, filename = true, union_by_name = true, all_varchar = true,
+      header = true, delim = ',', quote = '"', escape = '"')
+  ) ON string_split(COLUMNS('\\]$'), ' ') INTO NAME metric VALUE cells
+) ORDER BY machine, study, run, variant, "case", metric, round, sample
+"""
+"""A skipped or failed case has one row without a value. Its files have passed their checks when the
+tables were made of them, and to check them again would take most of the time."""
 
 
 def draw_all(inputs: Inputs, pages: Path, folder: Path, *others: Callable[[], None]) -> None:
@@ -45,10 +63,11 @@ def write_samples(inputs: Inputs, folder: Path) -> None:
     """Write all samples to SAMPLES in `folder`: the machine, then the columns of a sample."""
     types = {"machine": str, **SAMPLE_TYPES}
     declared = ", ".join(f'"{name}" {SQL_TYPES[kind]}' for name, kind in types.items())
+    files = [inputs.results / place_of(run) / f"{run.run}.csv" for run in inputs.runs]
     with duckdb.connect() as database:
-        database.register("read", inputs.samples())
         database.execute(f"CREATE TABLE samples ({declared})")
-        database.execute("INSERT INTO samples FROM read")
+        if files:
+            database.execute(READ_SAMPLES, {"files": [*map(str, files)]})
         database.table("samples").write_parquet(str(folder / SAMPLES), compression="zstd")
 
 
