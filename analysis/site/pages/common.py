@@ -37,8 +37,7 @@ FROM (
   ) ON string_split(COLUMNS('\\]$'), ' ') INTO NAME metric VALUE cells
 ) ORDER BY machine, study, run, variant, "case", metric, round, sample
 """
-"""A skipped or failed case has one row without a value. Its files have passed their checks when the
-tables were made of them, and to check them again would take most of the time."""
+"""A skipped or failed case has one row, without a value. The program of the tables checks files."""
 
 
 def draw_all(inputs: Inputs, pages: Path, folder: Path, *others: Callable[[], None]) -> None:

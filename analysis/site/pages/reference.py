@@ -5,7 +5,7 @@ python -m analysis.site.pages.reference    write the JSON schemas of study.yaml 
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -15,7 +15,7 @@ from analysis import ROOT
 from analysis.base.cli import fail_in_one_line
 from analysis.base.keys import adapter
 from analysis.site.interface import FILES
-from analysis.site.pages.html import code, element, fenced, prose, table
+from analysis.site.pages.html import code, fenced, prose, table
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.access import READS, WORDS, Access
 from analysis.study.claims.claim import BOUNDS
@@ -25,6 +25,8 @@ from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
+PROSE: Final = Markup('<div class="hp-prose">{}</div>')
+"""Of a table whose last column is prose, which stays readable on a narrow screen."""
 _LIMITS: Final = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
 
 
@@ -99,13 +101,8 @@ def schema_reference(schema: Schema) -> str:
             for key, part in mapping["properties"].items()
         ]
         heading = f"### `{path}`\n\n" if path else ""
-        shown.setdefault(str(mapping["properties"]), heading + _wide(rows))
+        shown.setdefault(str(mapping["properties"]), heading + PROSE.format(table(rows)))
     return "\n\n".join(shown.values())
-
-
-def _wide(rows: Sequence[Mapping[str, object]]) -> Markup:
-    """A table whose last column is prose, which stays readable on a narrow screen."""
-    return element("div", table(rows), class_="hp-prose")
 
 
 def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
@@ -170,7 +167,7 @@ def claim_kinds(page: Page) -> Markup:
         }
         for name, kind in KINDS.items()
     )
-    return _wide([*rows])
+    return PROSE.format(table(rows))
 
 
 @macro
