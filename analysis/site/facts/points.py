@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -134,12 +133,8 @@ def shortest_time(facts: StudyFacts, case: Case, row: MeasuredRow) -> tuple[floa
     # The link bounds what moves one range, and every step of a study whose limit is such a mover.
     if chip and access and access.reads in ("contiguous", "copy_engine"):
         bounds.append((access.payload_bytes / chip.parameters.link_rate, "link"))
-    study, mover = facts.study.limit or ("", "")
-    if chip and study in facts.inputs.studies:
-        bulk = replace(case, payload_bytes=2**30)  # which moves at the rate of the link
-        seconds = chip.seconds(facts.inputs.studies[study].variant(mover), bulk)
-        least = seconds * case.payload_bytes / bulk.payload_bytes
-        bounds += [(least, "link")] * math.isfinite(least)
+    if rate := facts.limit_rates.get(row.machine):
+        bounds.append((case.payload_bytes / rate, "link"))
     least, bound = max(bounds, default=(0.0, ""))
     if math.isnan(row.ci_low) or row.ci_low >= least:
         return row.ci_low, ""

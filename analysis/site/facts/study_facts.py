@@ -97,6 +97,16 @@ class StudyFacts:
         return chips(self.inputs)
 
     @cached_property
+    def limit_rates(self) -> Mapping[str, float]:
+        """B/s at which the limit of another study moves 1 GiB by the model, by machine."""
+        study, mover = self.study.limit or ("", "")
+        if study not in self.inputs.studies:
+            return {}
+        variant, bulk = self.inputs.studies[study].variant(mover), Case({}, 2**30, "default")
+        rates = {name: 2**30 / chip.seconds(variant, bulk) for name, chip in self.chips.items()}
+        return {name: rate for name, rate in rates.items() if math.isfinite(rate)}
+
+    @cached_property
     def unreached(self) -> Mapping[str, str]:
         """Reasons for skipping, by variant, for variants that were skipped on every machine that
         tried them."""
