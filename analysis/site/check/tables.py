@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from analysis.study.claims.verdicts import MISSING, NOT_TESTED
 Cell = tuple[str, str, str, str]
 """Machine, study, variant and case."""
 CELL = ["machine", "study", "variant", "case"]
+_cell = attrgetter(*CELL)
 HOST: Final = "host_time"
 
 
@@ -274,10 +276,6 @@ def added(inputs: Inputs) -> set[tuple[str, str, str]]:
             if (machine, name) not in known:
                 found.add((machine, name, ""))
     return found
-
-
-def _cell(row: MeasuredRow) -> Cell:
-    return row.machine, row.study, row.variant, row.case
 
 
 def _cells(table: pd.DataFrame) -> list[Cell]:

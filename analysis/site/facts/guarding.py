@@ -27,11 +27,12 @@ def guarded(
     Raises the error of `make` if it fails without results, too, if no machine fails by itself, or
     several with all results: then the fault is in the code.
     """
-    names = [name for name in inputs.of_machines if not study or name.endswith(f"/{study}")]
+    every = sorted({place_of(run) for run in inputs.runs})
+    names = [name for name in every if not study or name.endswith(f"/{study}")]
 
     def failing(left: Collection[str], metrics: Collection[str] = ()) -> Exception | None:
         """The error with the results of `left` alone, and without these metrics."""
-        known = inputs.without({name: "" for name in inputs.of_machines if name not in left})
+        known = inputs.without({name: "" for name in every if name not in left})
         tables = {
             name: table[~table["metric"].isin([*metrics])]
             for name, table in known.tables.items()
@@ -40,7 +41,7 @@ def guarded(
         return error_of(lambda: make(known.with_tables(**tables)))
 
     def faults(machine: str) -> Iterator[tuple[str, str]]:
-        here = [name for name in inputs.of_machines if name.startswith(f"{machine}/")]
+        here = [name for name in every if name.startswith(f"{machine}/")]
         if (error := failing(here)) is None:
             return
         suspects = [name for name in names if name in here]

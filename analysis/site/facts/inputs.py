@@ -94,15 +94,8 @@ class Inputs:
         """Parameters of the link model on every machine."""
         return rows_of(self.tables["model_parameters"], ParameterRow)
 
-    @property
-    def of_machines(self) -> list[str]:
-        """`<machine>/<study>` of all results."""
-        return sorted({place_of(run) for run in self.runs})
-
     def without(self, left_out: Mapping[str, str]) -> Inputs:
         """A copy without what is left out of results: a reason by `<machine>/<study>`."""
-        if not left_out:
-            return self
         runs = [run for run in self.runs if place_of(run) not in left_out]
         known = {run.machine for run in runs}
 

@@ -103,8 +103,8 @@ class StudyFacts:
         if study not in self.inputs.studies:
             return {}
         variant, bulk = self.inputs.studies[study].variant(mover), Case({}, 2**30, "default")
-        rates = {name: 2**30 / chip.seconds(variant, bulk) for name, chip in self.chips.items()}
-        return {name: rate for name, rate in rates.items() if math.isfinite(rate)}
+        rates = ((name, 2**30 / one.seconds(variant, bulk)) for name, one in self.chips.items())
+        return {name: rate for name, rate in rates if math.isfinite(rate)}
 
     @cached_property
     def unreached(self) -> Mapping[str, str]:
