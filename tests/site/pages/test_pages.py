@@ -7,12 +7,15 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 
 from analysis.base.errors import HotpathError
+from analysis.results.collect import collect
 from analysis.site.charts import COMMON
-from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.inputs import SAMPLE_TYPES, load_inputs
+from analysis.site.pages.staging import SAMPLES
 from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
 from tests.synthetic import RUN, files_of, name_of, samples_of, write_machine, write_run
@@ -61,6 +64,12 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     assert re.search(left_out, home) and "torn-box" not in page
     assert "disturbed in 3 of 32 rounds" in of_v1 and "1 of 4 runs outside" in of_v1
     assert "3: others kept 3.0 cores busy" in machines and "stale" in of_v2
+    names = ["machine", *SAMPLE_TYPES]
+    offered = duckdb.read_parquet(str(site / "data" / SAMPLES)).df()[names]
+    read = collect(results, {"copy": study}).samples[names]
+    assert {"skipped", "failed", "ok"} == {*offered["status"]}
+    offered, read = (one.sort_values(names, ignore_index=True) for one in (offered, read))
+    pd.testing.assert_frame_equal(offered, read, check_dtype=False)
     assert f"skipped: needs sm_999 &lt;or later&gt; 1 variant {v3.name} : all" in page
     assert f"failed: illegal address 1 variant {v4.name} : all" in page
     states = rows_of(site / "charts" / "copy" / "steps.json").groupby("variant")["state"].agg(set)
