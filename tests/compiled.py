@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest import mock
 
 import pybind11
@@ -39,10 +40,11 @@ from analysis.toolchain.modules import (
 from analysis.toolchain.reports import Row, resources
 
 KEPT = ROOT / "build" / "tests" / "compiled"
-COMMON = ROOT / "kernels" / "common"
 ARCH = "sm_90"
 QUICK = "-O0"
 """For tests of neither speed nor optimisation."""
+HEADERS = ["cuda_runtime.h", "algorithm", "deque", "functional", "map", "mutex", "string", "thread"]
+"""Headers that take most of the time of sources that include some of them."""
 COMPILING_CODE = [Path(compiling.__file__), Path(modules.__file__)]
 """Files that decide how sources are compiled."""
 
@@ -86,10 +88,6 @@ def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None])
     return folder
 
 
-def headers(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.h"))
-
-
 def bindings_made_of(study: Study, variant: Variant | None = None) -> list[Path | str]:
     """Inputs of the compilation of the study's shared bindings, or of those of `variant`."""
     settings = repr(bindings_settings(study, variant))
@@ -102,12 +100,32 @@ def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
     return [*COMPILING_CODE, *sources, settings, *bindings_made_of(study, variant)]
 
 
+@cache
+def host_flags(optimisation: str = QUICK) -> list[str]:
+    """Flags for host code. With QUICK, they include HEADERS, which are compiled once."""
+    flags = ["-std=c++20", optimisation, *compiling.HIDDEN, f"-isystem{toolchain().include}"]
+
+    def make(folder: Path) -> None:
+        (folder / "headers.h").write_text("".join(f"#include <{one}>\n" for one in HEADERS))
+        run(toolchain().cxx, *flags, "-x", "c++-header", f"{folder}/headers.h")
+
+    if optimisation == QUICK:
+        flags += ["-include", f"{kept('headers', [*HEADERS, *flags], make)}/headers.h"]
+    return flags
+
+
+def compiled_with(optimisation: str) -> Any:
+    """Lets the product compile with these flags, and without warnings, which nobody would read."""
+    flags = [*host_flags(optimisation), compiling.COLLECT_LATER]
+    return mock.patch.multiple(compiling, OPTIMISATION=optimisation, HOST_ONLY=flags)
+
+
 def bindings_object(study: Study, optimisation: str, variant: Variant | None = None) -> Path:
     """The study's bindings with its constants, as most of its variants share them, or the variant's
     own."""
 
     def make(folder: Path) -> None:
-        with mock.patch.object(compiling, "OPTIMISATION", optimisation):
+        with compiled_with(optimisation):
             compile_bindings(study, variant, folder / "bindings.o", ARCH)
 
     return kept(f"bindings{optimisation}", bindings_made_of(study, variant), make) / "bindings.o"
@@ -126,7 +144,7 @@ def module_file(
     def make(folder: Path) -> None:
         bound = bindings_object(study, of_bindings or optimisation, variant)
         out = module_path(folder, study, variant)
-        with mock.patch.object(compiling, "OPTIMISATION", optimisation):
+        with compiled_with(optimisation):
             compile_module(variant, bound, out, arch)
 
     name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
@@ -159,16 +177,8 @@ def object_file(source: Path, folder: Path, flags: Sequence[str]) -> Path:
     """`source` compiled with the headers beside it and those of `folder`."""
     # Line numbers are slow to write, and only sanitizers print them.
     debug = ["-g"] if any(flag.startswith("-fsanitize=") for flag in flags) else []
-    command = [
-        toolchain().cxx,
-        compiling.COLLECT_LATER,
-        *debug,
-        "-Wall",
-        "-Wextra",
-        f"-I{folder}",
-        *flags,
-        str(source),
-    ]
+    settings = [compiling.COLLECT_LATER, *debug, f"-I{folder}", *flags]
+    command = [toolchain().cxx, *settings, str(source)]
     (read,) = included([source], (f"-I{folder}", *flags))
     make = kept(
         source.name, [*read, *flags], lambda out: run(*command, "-c", "-o", f"{out}/object.o")

@@ -18,6 +18,8 @@ WITHOUT_SPECIAL_FUNCTIONS = "-D_GLIBCXX_BITS_SPECFUN_H"
 third of nvcc's time; the code of a kernel stays the same."""
 COLLECT_LATER = "--param=ggc-min-heapsize=1000000"
 """Lets g++ use 1 GB of memory before it looks for unused memory."""
+HOST_ONLY = ("-Wall", "-Wextra", COLLECT_LATER)
+"""Flags of g++ that nvcc lacks."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def object_command(
         nvcc = [*_nvcc(toolchain, arch), "-Xptxas=-v", "-lineinfo"]
         return [*nvcc, WITHOUT_SPECIAL_FUNCTIONS, f"-Xcompiler={','.join(HIDDEN)}", *files]
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-    cxx = [toolchain.cxx, "-std=c++20", OPTIMISATION, *HIDDEN, "-Wall", "-Wextra", COLLECT_LATER]
+    cxx = [toolchain.cxx, "-std=c++20", OPTIMISATION, *HIDDEN, *HOST_ONLY]
     return [*cxx, *(f"-isystem{path}" for path in includes), *files]
 
 

@@ -1,6 +1,6 @@
 // A CUDA runtime without a GPU, for the host code of variants: memory of all GPUs is host memory.
 //
-// Work on a stream is done at once or, with the macro LATE, when somebody waits for it and no
+// Work on a stream is done at once or, after a call of be_late, when somebody waits for it and no
 // earlier. Refused are calls that use a stream or event of another than the current GPU, and copies
 // that span two ranges of pinned memory. It has no kernels.
 #include "cudart.h"
@@ -32,14 +32,10 @@ struct Stream {
   size_t given() const { return done + work.size(); }
 };
 
-#ifdef LATE
-constexpr bool kIsLate = true;
-#else
-constexpr bool kIsLate = false;
-#endif
 constexpr int kRegistrationUs = 500;  // so that a neighbour gets to call meanwhile
 
 int current = 0;
+bool is_late = false;
 // Of programs, the environment may say so: the registration that fails, from 1 on, and the bytes
 // that can be pinned.
 size_t given(const char* name) {
@@ -109,7 +105,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
   if (streams[stream].gpu != current) {
     return last = cudaErrorInvalidResourceHandle;
   }
-  kIsLate ? streams[stream].work.push_back(std::move(work)) : work();
+  is_late ? streams[stream].work.push_back(std::move(work)) : work();
   return cudaSuccess;
 }
 
@@ -122,6 +118,7 @@ void run_ahead(cudaStream_t of) {
 }
 
 extern "C" {
+void be_late() { is_late = true; }
 void fail_at(int call) { calls_to_failure = call; }
 int pinned_ranges() { return static_cast<int>(pinned.size()); }
 

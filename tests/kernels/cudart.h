@@ -9,6 +9,8 @@
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
 extern "C" {
+// From now on, work on a stream is done when somebody waits for it, and no earlier.
+void be_late();
 // Does all work of the other streams, and of this one only what they wait for.
 void run_ahead(cudaStream_t of);
 

@@ -3,20 +3,15 @@
 import ctypes
 import importlib.util
 import re
-import sysconfig
 from pathlib import Path
 from typing import Any
-
-import pybind11
 
 from analysis.study import Study
 from analysis.toolchain.compile import defines
 from analysis.toolchain.modules import COMPILED_NAME
-from tests.compiled import QUICK, bindings_object, object_file, program, toolchain
+from tests.compiled import QUICK, bindings_object, host_flags, object_file, program, toolchain
 
 HERE = Path(__file__).parent
-LATE = "-DLATE"
-"""The runtime does work on a stream when somebody waits for it."""
 YIELDING = f"-include{HERE / 'yielding.h'}"
 QUIET = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
 LAUNCH = re.compile(r"(\w+(?:<[^<>]*>)?)<<<(.+?), (\w+)(?:, 0, (\w+))?>>>\(((?s:.*?))\);")
@@ -38,7 +33,7 @@ def launches_as_calls(text: str) -> str:
 
 
 def runtime(*flags: str) -> Path:
-    """The object of the runtime, compiled once for all programs with these flags."""
+    """The object of the runtime, compiled once for all programs with these flags of sanitizers."""
     settings = ["-std=c++17", "-O1", "-fPIC", "-pthread", f"-isystem{toolchain().include}", *flags]
     return object_file(HERE / "cudart.cpp", HERE, settings)
 
@@ -46,16 +41,16 @@ def runtime(*flags: str) -> Path:
 def stubbed(
     study: Study, name: str, *flags: str, source: Path | None = None, bindings: Study | None = None
 ) -> Any:
-    """The module of a variant, or of another source of it, whose kernels are functions of the host
-    if it has any, with the runtime, both with these flags, and the bindings of its study or of
-    another. Its `runtime` has the functions of the runtime."""
+    """The module of a variant, or of another source of it whose kernels are functions of the host,
+    with these flags, with the runtime, and the bindings of its study or of another. Its `runtime`
+    has the functions of the runtime."""
     variant = study.variant(name)
-    includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
-    settings = ["-std=c++20", "-fPIC", "-shared", "-pthread", YIELDING, *variant.flags, *flags]
-    settings += [f"-isystem{path}" for path in includes] + defines(study.constants)
+    # Unoptimised, kernels would take longer than the compiler.
+    settings = [*host_flags("-O1" if source else QUICK), "-shared", YIELDING, *variant.flags]
+    settings += [*flags, *defines(study.constants)]
     # Of functions that several objects have, the first one's are linked: those that yield.
-    sources = source or variant.path, runtime(*flags), bindings_object(bindings or study, QUICK)
-    out = program(f"{name}.so", sources, study.folder, settings)
+    sources = source or variant.path, runtime(), bindings_object(bindings or study, QUICK)
+    out = program(f"{name}.so", sources, study.folder, settings, "-pthread")
     spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
     assert spec and spec.loader
     module: Any = importlib.util.module_from_spec(spec)

@@ -1,16 +1,22 @@
-"""Only a GPU can show that kernels are right: all variants in small cases."""
+"""Only a GPU can show that kernels are right: all variants in small cases. Memory on a GPU."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from cuda.bindings import runtime as cudart
 
 from analysis.measure.cell import Operation, Skip
+from analysis.measure.memory import cuda, synchronize
 from analysis.study import CaseValue, Study, Variant
 from analysis.toolchain.peers import unusable
+from kernels.common.arrays import pinned
 from kernels.common.large_pool import KINDS
 from tests.compiled import gpu_module
 from tests.conformance.binding import Values, bound, outcome
+from tests.kernels.pinning import test_pinning as pinning
+from tests.kernels.pinning.test_pinning import PINNING
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -197,3 +203,40 @@ def test_what_variants_measure_by_themselves_is_plausible(stream: int) -> None:
     parts = {name for name in found if metrics[name].part_of}
     assert parts == {name for name, one in metrics.items() if one.part_of} - {"batch_time"}
     assert all(0 < value < 1 for name in parts for value in found[name])
+
+
+BLOCK = 8 * MIB
+OF_STREAMS = ["p4_final", "p5_streams", "p5_dropin", "p6_mapped", "p7_ordered"]
+
+
+@pytest.mark.parametrize("name", [*OF_STREAMS, "p3_block_pool"])
+def test_no_stream_reads_memory_that_another_has_overwritten(name: str) -> None:
+    """One stream fills blocks, and another copies them, slowly, after they have been freed. The
+    phases of the write-up know no streams."""
+    study = STUDIES["fragmentation" if name in ("p6_mapped", "p7_ordered") else "phases"]
+    module = gpu_module(study, name)
+    writer, reader = (int(cuda(cudart.cudaStreamCreateWithFlags(1))) for _ in range(2))
+    filled = cuda(cudart.cudaEventCreate())
+    allocator = module.Allocator(module.DriverSource())
+    copies = pinned((40, BLOCK), np.uint8)
+    for tag, copy in enumerate(copies):
+        block = allocator.allocate(BLOCK, stream=writer)
+        cuda(cudart.cudaMemsetAsync(block, tag, BLOCK, writer))
+        cuda(cudart.cudaEventRecord(filled, writer))
+        cuda(cudart.cudaStreamWaitEvent(reader, filled, 0))
+        kind = cudart.cudaMemcpyKind.cudaMemcpyDefault
+        cuda(cudart.cudaMemcpyAsync(copy.ctypes.data, block, BLOCK, kind, reader))
+        allocator.record_stream(block, reader)
+        allocator.free(block)
+    synchronize(reader)
+    is_right = [bool((copy == tag).all()) for tag, copy in enumerate(copies)]
+    assert all(is_right) == (name in OF_STREAMS)
+
+
+CALLS = [("chunks", {"beside": "thread", "calls": one}) for one in ("copy", "launch", "malloc")]
+
+
+@pytest.mark.parametrize(("name", "values"), [*((n, {}) for n in PINNING.variant_names), *CALLS])
+def test_pinned_memory_is_copied_rightly(name: str, values: Any, stream: int) -> None:
+    operation = pinning.bound(name, pinning.case(13, **values), built=gpu_module(PINNING, name))
+    assert outcome(operation) is None and operation.own_samples(0, 1)

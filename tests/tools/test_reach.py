@@ -1,4 +1,4 @@
-"""tools/reach.cu: size, warnings, fit, order of reads, and its two outputs."""
+"""tools/reach.cu: size, warnings, fit, order of reads, outputs, and what memory it may allocate."""
 
 import math
 import re
@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from analysis import ROOT
+from analysis.base.limits import allocatable_bytes
 from tests.compiled import ARCH, run, toolchain
+from tests.limited import HUGE, SYSTEMS
 from tests.tools.reach import SOURCE, TOOLS, emulated, figures, fitted, on_host, output
 
 MIB, GIB = 2**20, 2**30
 FIGURES = re.findall(r'put\("(\w+)", "([^"]+)"', SOURCE.read_text())
 """Key and label of each figure."""
 KEYS = {*dict(FIGURES), "gpu", "advice", "pools"}
-
-
 WARNINGS = "-Werror=all-warnings -Wno-deprecated-gpu-targets -Xcompiler=-Wall,-Wextra,-Werror"
 
 
@@ -155,3 +155,15 @@ def test_pages_explain_every_line_and_key() -> None:
         assert f"| {label} |" in page
         assert f"`{key}`" in contract
         assert all(label in text.read_text() for text in TOOLS.glob("reach/*/reach.txt"))
+
+
+def test_the_header_and_the_probe_have_the_same_text() -> None:
+    text = (ROOT / "kernels/common/memory_limit.h").read_text()
+    assert text[text.index("namespace memory_limit {") :] in SOURCE.read_text()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_all_copies_find_the_same(tmp_path: Path, name: str) -> None:
+    assert on_host("free", tmp_path)[0] > HUGE  # nothing known is no limit
+    SYSTEMS[name].write(tmp_path)
+    assert [*on_host("free", tmp_path), allocatable_bytes(tmp_path)] == 2 * [SYSTEMS[name].left]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.toolchain.modules import load_python
-from tests.compiled import QUICK, module, object_file, program
+from tests.compiled import QUICK, module, program
 from tests.repository import STUDIES
 
 STUDY = STUDIES["phases"]
@@ -15,8 +15,9 @@ MIB, GIB = 2**20, 2**30
 
 
 def built(name: str) -> Any:
-    """The module of a variant, optimised as much as replays of long tapes need."""
-    return module(STUDY, STUDY.variant(name), optimisation="-O1", of_bindings=QUICK)
+    """The module of a variant, optimised if it replays long tapes."""
+    optimisation = "-O1" if name in ("p4_final", "p5_dropin") else QUICK
+    return module(STUDY, STUDY.variant(name), optimisation=optimisation, of_bindings=QUICK)
 
 
 class Host:
@@ -39,10 +40,9 @@ def drive(variant: str, *words: str, sanitizer: str = "", limit_s: int = 300) ->
     """Run drive.cpp with a variant. AssertionError if it finds a fault."""
     flags = ["-std=c++17", "-O1", "-pthread", f"-I{LIB}"]
     flags += [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"] if sanitizer else []
-    allocator = object_file(STUDY.folder / f"{variant}.cpp", STUDY.folder, flags)
-    source = Path(__file__).with_name("drive.cpp")
-    name = f"allocator-{variant}-{sanitizer or 'plain'}"
-    driver = program(name, [source, allocator], STUDY.folder, flags)
+    # In one source with the driver: most of either is the same headers.
+    flags += ["-include", str(STUDY.folder / f"{variant}.cpp")]
+    driver = program("drive", [Path(__file__).with_name("drive.cpp")], STUDY.folder, flags)
     done = subprocess.run(
         [driver, *words], capture_output=True, text=True, check=False, timeout=limit_s
     )

@@ -51,6 +51,7 @@ def test_a_fit_is_found_among_blocks_of_its_bin(step: str) -> None:
         asked = draw.randint(202, 207)  # granules of 512 B
         small = [draw.randint(200, asked - 1) for _ in range(draw.choice([1, 24]))]
         sizes = [*small, draw.randint(asked, 207)]
+        draw.shuffle(sizes)
         for size in sizes:
             states.allocate(512 * size, 0)
             states.allocate(512, 0)  # keeps them apart

@@ -327,6 +327,7 @@ void miss(int64_t max_rows) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  be_late();
   const std::string how = arguments[1];
   std::transform(arguments + 2, arguments + count, std::back_inserter(cpus), std::atoi);
   expect(throws<std::invalid_argument>([] { Packer(64, {cpus[0]}); }), "no thread packs");

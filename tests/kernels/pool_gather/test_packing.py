@@ -9,8 +9,8 @@ import pytest
 from analysis import ROOT
 from analysis.measure.cpu import cores
 from analysis.toolchain.compile import defines
-from tests.compiled import changed_kernels, program, toolchain
-from tests.kernels.stubbed import LATE, YIELDING, runtime
+from tests.compiled import QUICK, changed_kernels, host_flags, program
+from tests.kernels.stubbed import YIELDING, runtime
 from tests.repository import STUDIES
 
 KERNELS = ROOT / "kernels"
@@ -46,10 +46,9 @@ def ran(how: str, kernels: Path, *more: str) -> str:
     """What packing.cpp with the headers in `kernels`, compiled with the flags `more`, says is
     wrong."""
     sanitizer = [flag for flag in more if flag.startswith("-fsanitize=")]
-    included = [f"-isystem{toolchain().include}", YIELDING, *defines(POOL.constants)]
-    sources = [Path(__file__).with_name("packing.cpp"), runtime(LATE, *sanitizer)]
-    flags = ["-std=c++17", "-pthread", "-O1", *more, *included]
-    packing = program("packing", sources, kernels, flags)
+    sources = [Path(__file__).with_name("packing.cpp"), runtime(*sanitizer)]
+    flags = [*host_flags("-O1" if more else QUICK), *more, YIELDING, *defines(POOL.constants)]
+    packing = program("packing", sources, kernels, flags, "-pthread")
     # A sanitizer's memory map does not go with every randomisation of addresses.
     command = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(packing), how]
     command += map(str, (3 * cores())[:3])  # two threads beside the caller

@@ -1,14 +1,17 @@
-"""Memory that studies share: allocated, pinned, compared and freed."""
+"""Memory that studies share; the kernel beside a gather, on a GPU whose clock only work moves."""
 
 import mmap
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.memory import largest_pool
-from kernels.common import host_memory, large_pool
+from kernels.common import host_memory, large_pool, neighbours
 from kernels.common.arrays import bytes_at
 from kernels.common.outputs import POISON, wrong_byte, wrong_row
 from tests.kernels.cuda import Cuda, install
@@ -137,3 +140,44 @@ def test_the_first_wrong_byte_is_reported() -> None:
     assert wrong_row(landed[:2], rows[:2]) is None
     assert wrong_row(landed, rows) == "destination row 2, byte 1: expected 7, got 99"
     assert wrong_row(landed[2:], rows[2:], first_row=2) == wrong_row(landed, rows)
+
+
+WORK_S, SLOWER = 0.004, 1.25
+
+
+class Clock:
+    """A fake torch.cuda of a GPU on which gathers make other work slower."""
+
+    def __init__(self) -> None:
+        self.now, self.in_flight, self.most_in_flight = 0.0, 0, 0
+        nothing: Any = lambda *_, **__: nullcontext()  # noqa: E731
+        self.Stream = self.stream = nothing
+
+    def work(self) -> None:
+        self.now += WORK_S * (SLOWER if self.in_flight else 1)
+
+    def launch(self, stream: int) -> None:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+
+    def ExternalStream(self, address: int) -> Any:
+        return SimpleNamespace(synchronize=lambda: setattr(self, "in_flight", 0))
+
+    def Event(self, enable_timing: bool = False) -> Any:
+        event, polls = SimpleNamespace(at=0.0), iter(range(99))
+
+        def end() -> None:
+            self.in_flight -= not enable_timing
+
+        event.record = lambda stream: setattr(event, "at", self.now)
+        event.synchronize, event.query = end, lambda: next(polls) > 5
+        event.elapsed_time = lambda end: (end.at - event.at) * 1e3
+        return event
+
+
+def test_the_slowdown_is_that_of_work_among_gathers() -> None:
+    clock = Clock()
+    beside = neighbours.Neighbour(clock, clock.work)
+    assert beside.slowdown(clock.launch, 7) == pytest.approx(SLOWER)
+    assert clock.in_flight == 0
+    assert 1 < clock.most_in_flight <= neighbours.MOST_IN_FLIGHT + 1
