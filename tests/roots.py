@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import vl_convert
+from filelock import FileLock
 
 from analysis import ROOT
 from analysis.results.tables.links import collect_fits
@@ -20,6 +21,7 @@ from analysis.results.tables.of_study import put_together, study_tables
 from analysis.results.tables.rows import runs_text
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
+from analysis.site.charts.writing import kept_engine
 from analysis.site.check import Fault
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
@@ -85,6 +87,13 @@ def drawn_charts(facts: StudyFacts) -> dict[str, Chart]:
     return {name: chart for name, chart in study_charts(facts).items() if chart is not None}
 
 
+def keep_engine(build: Path) -> None:
+    """Put the charts' engine, bundled once for all tests, where it is kept for a site."""
+    kept = ROOT / "build" / "tests"
+    with FileLock(kept / "engine.lock"):
+        shutil.copy(kept_engine(kept), build)
+
+
 def build(root: Path) -> Path:
     """The site of `root`."""
     draw_and_build(root, make_inputs(root))
@@ -96,6 +105,7 @@ def draw_and_build(root: Path, inputs: Inputs | None = None) -> list[Fault]:
     tables, results, charts = (root / name for name in ("build", "results", "build/charts"))
     with draws_once():  # most charts of two sites are the same
         inputs = inputs or load_inputs(tables, results, discover(root))
+        keep_engine(tables)
         draw_all(inputs, root / "docs", charts)
         write_samples(inputs, tables)
         return build_site(tables, results, charts, root / "site", root)

@@ -194,9 +194,7 @@ def test_every_page_names_what_exists() -> None:
 # Forms, in a browser: measured cells, others, and mistakes.
 
 ASKED = {question.name: study for study in STUDIES.values() for question in questions_of(study)}
-FORM_PAGE = (
-    """<!doctype html><title>Answers</title>{}<script type="module" src="start.js"></script>"""
-)
+FORM_PAGE = '<!doctype html>{}<script type="module" src="start.js"></script>'
 EXPECTED = {
     "bytes": "expected bytes such as 4096, 24 KiB or 40 GiB, got “x”.",
     "count": "expected a whole number of at least 1, got “x”.",

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ ROUNDS = 2
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
 Measure = Callable[..., None]
+default_config = cache(lambda: load_config({}))
 
 
 class Crash:
@@ -95,7 +97,7 @@ def measure(
     monkeypatch.setattr(
         program, "find_places", lambda config, gpus: dict.fromkeys(config.studies, place)
     )
-    config = replace(load_config({}), grid=replace(GRID, rounds=ROUNDS), round_limit_s=3.0)
+    config = replace(default_config(), grid=replace(GRID, rounds=ROUNDS), round_limit_s=3.0)
 
     def run(studies: Sequence[Study] = (study,)) -> None:
         named = {study.name: study for study in studies}

@@ -8,16 +8,18 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import pytest
 import yaml
 
 from analysis import ROOT
 from analysis.base.reading import read_yaml
+from analysis.measure import cpu
 from analysis.toolchain.compile import OPTIMISATION
 from analysis.toolchain.reports import REPORT
-from tests.compiled import ARCH, QUICK, bindings_object, module_file
+from tests.compiled import ARCH, QUICK, bindings_object, module_file, use_built_library
 from tests.editing import replace_in
 from tests.repository import TOPS
-from tests.roots import make_root
+from tests.roots import keep_engine, make_root
 from tests.synthetic import CALLS
 
 ROUNDS, SAMPLES = 3, 2
@@ -96,8 +98,8 @@ def copy_of_pipeline(folder: Path, *, alone: bool = False) -> Path:
 
 
 def add_modules(copy: Path) -> None:
-    """Add the modules of `calls` to the copy, compiled once for all copies and newer than their
-    sources, so that the pipeline does not build them."""
+    """Add the modules of `calls`, and what else takes long to make, to the copy: made once for all
+    copies and newer than their sources, so that the pipeline does not make them."""
     folder = copy / "build" / "modules" / ARCH / CALLS.name
     folder.mkdir(parents=True)
     shutil.copy(bindings_object(CALLS, QUICK), folder)
@@ -106,3 +108,7 @@ def add_modules(copy: Path) -> None:
             module = module_file(CALLS, variant, optimisation=QUICK)
             shutil.copy(module, folder)
             shutil.copy(module.with_suffix(REPORT), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        use_built_library(patch)
+        shutil.copy(cpu.LIBRARY, copy / "build")
+    keep_engine(copy / "build")

@@ -17,7 +17,7 @@ import pytest
 from analysis.measure.machine import FOLDER_VARIABLE
 from tests.synthetic import assert_measured_once
 from tests.waiting import DEADLINE_S, wait_for
-from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline, succeed
+from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 COMMANDS = {
@@ -44,13 +44,12 @@ with (_copy / "begun").open("a") as _file:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built pipeline, with a study that counts its rounds."""
+    """The pipeline with its modules, and a study that counts its rounds."""
     folder = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
     workload = folder / "kernels" / "calls" / "workload.py"
     workload.write_text(workload.read_text() + COUNTED)
     (folder / "tmp").mkdir()
     add_modules(folder)
-    succeed(folder, "build")
     return folder
 
 

@@ -74,19 +74,20 @@ def line_chart(
     measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
     modelled = set(table.loc[table["state"] == PREDICTED, line])
     joined = measured.transform_filter(f"indexof({sorted(modelled)}, datum.{line}) < 0")
-    silent = {"tooltip": alt.value(None), "href": alt.value(None)}
+    silent = {"tooltip": alt.TooltipValue(None), "href": alt.HrefValue(None)}
     layers = [*beneath]
     if modelled:
         dashed = base.transform_filter(f"datum.state === '{PREDICTED}'")
         dashed = dashed.mark_line(strokeWidth=1.2, strokeDash=[4, 3])
-        layers.append(dashed.encode(detail="state:N", **silent))
-    layers.append(joined.mark_line(strokeWidth=1.5).encode(detail="stretch:N", **silent))
+        layers.append(dashed.encode(detail=alt.Detail("state:N"), **silent))
+    joined = joined.mark_line(strokeWidth=1.5)
+    layers.append(joined.encode(detail=alt.Detail("stretch:N"), **silent))
     if intervals:
-        layers.append(measured.mark_rule().encode(y="begin:Q", y2="reach:Q"))
+        layers.append(measured.mark_rule().encode(alt.Y("begin:Q"), alt.Y2("reach:Q")))
     layers.append(measured.mark_point(filled=True, size=45).encode(opacity=faded_if_stale()))
     labels = base.transform_filter("isValid(datum.label_at)")
     labels = labels.mark_text(align="left", dx=8, fontWeight="bold")
-    at = {"y": alt.Y("label_at:Q"), "text": f"{line}:N"}
+    at = {"y": alt.Y("label_at:Q"), "text": alt.Text(f"{line}:N")}
     layers.append(labels.encode(**at, **silent))
     drawing = alt.layer(*layers).properties(height=HEIGHT_PX)
     return Chart(drawing, table, description, columns, selects)

@@ -69,8 +69,8 @@ def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | N
     drawing = row_chart(
         "row",
         [*dict.fromkeys(table["row"])],
-        even.encode(x=alt.datum(1)),
-        marks.mark_rule(strokeWidth=1.4, yOffset=MARK_PX).encode(x="low:Q", x2="high:Q"),
+        even.encode(x=alt.XDatum(1)),
+        marks.mark_rule(strokeWidth=1.4, yOffset=MARK_PX).encode(alt.X("low:Q"), alt.X2("high:Q")),
         marks.mark_point(filled=True, size=45, yOffset=MARK_PX, opacity=1),
         figure="label",
     )

@@ -5,7 +5,15 @@ import altair as alt
 from analysis.base.quantities import quantity, signed_percent
 from analysis.results.model.fit import JUDGED_WITHIN, LINK
 from analysis.results.model.terms import TERMS
-from analysis.site.charts.theme import HEIGHT_PX, Chart, band, colour, log_scale, present
+from analysis.site.charts.theme import (
+    HEIGHT_PX,
+    Chart,
+    band,
+    colour,
+    log_scale,
+    opacity_if,
+    present,
+)
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -42,7 +50,7 @@ def model_chart(facts: StudyFacts) -> Chart | None:
         x=alt.X("rate:Q", title="predicted payload rate, GB/s", scale=log_scale()),
         y=alt.Y("residual:Q", title="measured vs. predicted", axis=alt.Axis(format="+.0%")),
         color=colour("binding", present(TERMS, table["binding"]), legend),
-        opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.35)),
+        opacity=opacity_if("datum.judged === 1", 1, 0.35),
     )
     description = "measured over predicted time, over the predicted rate."
     drawing = alt.layer(band("y", -within, within), points).properties(height=HEIGHT_PX)

@@ -75,7 +75,7 @@ def part_chart(
     bars = bars.encode(
         x=x.stack("zero"),
         color=colour("part", labels, legend),
-        order="order:Q",
+        order=alt.Order("order:Q"),
         opacity=faded_if_stale(),
     )
     drawing = row_chart(row, order or facts.study.variant_names, bars, name=name, figure=figure)

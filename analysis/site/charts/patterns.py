@@ -31,7 +31,7 @@ def map_chart(
     drawing = alt.layer(
         base.mark_rect().encode(color=colour, opacity=opacity),
         base.mark_text(fontSize=10, color="white", lineBreak="\n", opacity=is_wide).encode(
-            text="figure:N"
+            text=alt.Text("figure:N")
         ),
     ).properties(height=alt.Step(cell_px))
     return Chart(drawing, table, description, columns, selects)

@@ -44,7 +44,8 @@ def row_chart(
             groupby=[*dict.fromkeys((field, column))], of="count()"
         )
         text = once.mark_text(yOffset=-NAME_PX, **style)
-        return text.encode(x=alt.value(place), text=f"{column}:N")
+        start = alt.XValue(place)  # type: ignore[no-untyped-call]
+        return text.encode(x=start, text=alt.Text(f"{column}:N"))
 
     rows = [*layers, words(name or field, 0, align="left", limit=room)]
     if figure:
@@ -92,7 +93,7 @@ def dot_chart(
     if interval:
         rule = base.mark_rule(strokeWidth=1.4, yOffset=MARK_PX)
         low, high = interval
-        marks.insert(0, rule.encode(x=f"{low}:Q", x2=f"{high}:Q"))
+        marks.insert(0, rule.encode(alt.X(f"{low}:Q"), alt.X2(f"{high}:Q")))
     order = order or list(dict.fromkeys(table[row]))
     drawing = row_chart(row, order, *marks, name=name, figure=figure, through=through)
     return Chart(drawing, table, description, columns, selects)

@@ -100,12 +100,12 @@ def _marks(points: pd.DataFrame, x: alt.X, *, is_rate: bool) -> list[Any]:
         base.transform_filter("datum.role === 'ceiling'").mark_tick(
             style="limit", thickness=3, height=12, **place
         ),
-        base.mark_rule(strokeWidth=1.2, **place).encode(x="begin:Q", x2="reach:Q"),
-        runs.encode(x="of_run:Q"),
+        base.mark_rule(strokeWidth=1.2, **place).encode(alt.X("begin:Q"), alt.X2("reach:Q")),
+        runs.encode(x=alt.X("of_run:Q")),
     ]
     if points["published"].notna().any():
         diamonds = alt.Chart().mark_point(shape="diamond", size=70, strokeWidth=1.6, **place)
-        marks.append(diamonds.encode(x="published:Q", color=alt.value("gray")))
+        marks.append(diamonds.encode(x=alt.X("published:Q"), color=alt.ColorValue("gray")))
     return marks
 
 
@@ -120,7 +120,7 @@ def _limits(facts: StudyFacts, value: str) -> list[Any]:
     fastest: Any = "max(bound)" if value == "rate" else "min(bound)"
     ticks = alt.Chart().transform_calculate(bound=limit).transform_joinaggregate(limit=fastest)
     ticks = ticks.transform_filter("isValid(datum.limit)")
-    return [ticks.mark_tick(style="limit", height=15, yOffset=MARK_PX).encode(x="limit:Q")]
+    return [ticks.mark_tick(style="limit", height=15, yOffset=MARK_PX).encode(alt.X("limit:Q"))]
 
 
 def default_points(facts: StudyFacts) -> pd.DataFrame:

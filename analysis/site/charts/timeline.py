@@ -43,7 +43,7 @@ def event_bars(events: pd.DataFrame, lanes: list[str]) -> Any:
     bars = alt.Chart().mark_bar(height=LANE_PX // 2, strokeWidth=0.5, stroke="gray")
     return bars.encode(
         x=alt.X("start_us:Q", title="µs from the start", scale=alt.Scale(nice=False)),
-        x2="end_us:Q",
+        x2=alt.X2("end_us:Q"),
         y=alt.Y("lane:N", sort=lanes, title=None, axis=axis),
         color=colour("kind", KINDS, legend),
         opacity=faded_if_stale(),

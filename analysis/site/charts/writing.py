@@ -3,8 +3,9 @@ for readers without scripts, as the words of one picture cannot suit both a phon
 
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
-from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ import pandas as pd
 import vl_convert
 
 from analysis.base.errors import FieldError
+from analysis.base.files import write_whole
 from analysis.site.charts.theme import CONFIGURATION, Chart, Select
 
 ENGINE: Final = "vega.js"
@@ -46,14 +48,17 @@ class ChartSummary(NamedTuple):
 
 def write_engine(folder: Path) -> None:
     """Write ENGINE to `folder`."""
-    (folder / ENGINE).write_text(_bundle())
+    shutil.copy(kept_engine(folder.parent), folder / ENGINE)
 
 
-@cache
-def _bundle() -> str:
-    """To bundle the script takes seconds."""
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+def kept_engine(folder: Path) -> Path:
+    """ENGINE of the installed versions in `folder`, bundled once, because that takes seconds."""
+    lite = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    kept = folder / f"vega-lite-{lite}-{version('vl-convert-python')}.js"
+    if not kept.exists():
+        bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
+        write_whole(kept, bundle)
+    return kept
 
 
 def write_charts(

@@ -23,8 +23,7 @@ FOUND = {
     "vLLM": "/engines/",
     "TLB": "#translation",
 }
-"""Words, and where one of the first results leads: to a page, by its words or those of a variant or
-a call, to a counter as the profiler calls it, and to a term."""
+"""Words, and where one of the first results leads."""
 CLICK_SECTIONS = """() => {
   for (const one of document.querySelectorAll("details.hp-section > summary")) one.click();
 }"""
