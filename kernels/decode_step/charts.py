@@ -11,7 +11,7 @@ from analysis.api.study import parse_case
 
 DRAWN: Final = (
     *("no_fetch", "sglang_hisparse", "vllm_hisparse_roomy"),
-    *("table_spread", "few_blocks", "packed_on_request"),
+    *("table_spread", "few_blocks", "packed_on_request", "both_on_request"),
 )
 """Operators in the picture. vLLM's default table would hide the differences of all others."""
 START: Final = "1 request, 60 % hits"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.api.answers import Axis, Question, Way
 from analysis.api.study import CaseValue
 
-MOST_CORES: Final = "7 of 8 cores"
+MOST_CORES: Final = "7/8 of the cores"
 PUBLISHED_WAY: Final = "v3_block_per_request"
 """The step in the way of the published kernels. Few others are measured in cells without it."""
 WAYS: Final = {

@@ -15,7 +15,6 @@ from analysis.api.charts import (
     log_scale,
     si_axis,
 )
-from analysis.api.quantities import binary
 from analysis.api.study import parse_case
 
 from .answers import PUBLISHED_WAY
@@ -45,7 +44,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     rows = rows.loc[[parse_case(case).keys() == {*USUAL_KEYS} for case in rows["case"]]]
     rows = rows.assign(
         name=rows["variant"].map(NAMES),
-        pool=(rows["case_pool_mib"] * 2**20).map(binary),
+        pool=rows["case_pool_mib"].map(_pool),
         missing=rows["case_misses"] / (rows["case_requests"] * rows["case_topk"]),
     ).sort_values("case_pool_mib")
     chart = line_chart(
@@ -56,6 +55,10 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         list(NAMES.values()),
         "host time over the share of rows that are missing in a step.",
         BASIS_COLUMNS,
-        [Select("pool", "pool", binary(int(headline["pool_mib"]) * 2**20))],
+        [Select("pool", "pool", _pool(int(headline["pool_mib"])))],
     )
     return {"misses": chart}
+
+
+def _pool(mib: float) -> str:
+    return f"{mib / 1024:.3g} GiB" if mib >= 1024 else f"{mib:g} MiB"

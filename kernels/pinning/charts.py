@@ -28,6 +28,8 @@ WAITS: Final = {
     "unpin_worst": "longest call, unpinning",
 }
 """Metrics in words; calls are those of another process."""
+SHOWN_WAITS: Final = ("host_time", "call_worst")
+"""Metrics of `waits`, in the order of its figures."""
 OTHER_CALLS_MIB: Final = 512
 """Pinned while every kind of call is repeated."""
 COLUMNS: Final = {
@@ -61,20 +63,24 @@ def waits(facts: StudyFacts) -> Chart | None:
     """A row a variant with its usual chunks and threads: the time to pin and the longest calls of
     another process."""
     rows = times(facts).sort_values("mib", ascending=False)
-    subjects = [variant.name for variant in facts.study.subjects]
-    rows = rows[(rows["mib"] != OTHER_CALLS_MIB) & rows["variant"].isin(subjects)]
+    steps = [variant.name for variant in facts.study.with_role("step")]
+    rows = rows[(rows["mib"] != OTHER_CALLS_MIB) & rows["variant"].isin(steps)]
     rows = rows[rows["chunk_mib"].isna() & rows["threads"].isna()]
+    rows = rows[rows["metric"].isin(SHOWN_WAITS)].assign(size=(rows["mib"] * 2**20).map(binary))
+    both = rows.sort_values("metric", ascending=False).groupby(["machine", "case", "variant"])
+    headline = int(parse_case(facts.study.headline)["mib"])
     return dot_chart(
-        rows.assign(size=[binary(mib * 2**20) for mib in rows["mib"]]),
-        alt.X("median:Q", title="time", scale=log_scale(), axis=si_axis("s")),
+        rows.assign(figure=both["short"].transform(" / ".join)),
+        alt.X("median:Q", title="time", scale=log_scale(), axis=si_axis("s", values=[1e-3, 1e-2, 0.1, 1, 10])),
         "variant",
-        facts.study.variant_names,
+        steps,
         "time to pin and longest CUDA call of another process, by variant.",
         COLUMNS,
-        [Select("size", "size")],
+        [Select("size", "size", binary(headline * 2**20))],
         by="what",
-        names=list(WAITS.values()),
+        names=[WAITS[name] for name in SHOWN_WAITS],
         name="title",
+        figure="figure",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.api.answers import Axis, Choice, Question, Rule, Way
 from analysis.api.study import CaseValue
 
-MOST_CORES: Final = "7 of 8 cores"
+MOST_CORES: Final = "7/8 of the cores"
 ROW_BYTES: Final = 656
 MIN_DISTINCT: Final = 0.95
 """Minimum share of different rows in a launch for the rate of a way that fetches each row once: an
@@ -88,14 +88,14 @@ ROWS: Final = Question(
             {"rows": (512, 8191), "pool": (2**31, math.inf)},
         ),
         Rule(
-            "8,192 to 65,535 of them from more than 1 GiB: CPU threads that pack all rows on"
+            "8,192 to 65,535 scattered rows from more than 1 GiB: CPU threads that pack all rows on"
             " request.",
             "packed_on_request",
             {"layout": ["scattered"]},
             {"rows": (8192, 65_535), "pool": (2**30 + 1, math.inf)},
         ),
         Rule(
-            "More of them: a kernel, CPU threads and the copy engine.",
+            "65,536 or more, from more than 1 GiB: a kernel, CPU threads and the copy engine.",
             "both_engines",
             {"layout": ["scattered"]},
             {"rows": (65_536, math.inf), "pool": (2**30 + 1, math.inf)},

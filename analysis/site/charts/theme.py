@@ -52,6 +52,7 @@ CONFIGURATION: Final[dict[str, Any]] = {
         **dict.fromkeys(("gridColor", "domainColor", "tickColor"), GRID),
         "titlePadding": 8,
         "labelLimit": 140,
+        "labelFlush": False,
         "labelOverlap": "greedy",
         "labelSeparation": 6,
     },
@@ -120,9 +121,9 @@ def present(names: Iterable[str], column: pd.Series[Any]) -> list[str]:
     return [name for name in names if name in found]
 
 
-def si_axis(unit: str) -> alt.Axis:
-    """An axis of a quantity in this base unit, with SI prefixes."""
-    return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'")
+def si_axis(unit: str, **more: Any) -> alt.Axis:
+    """An axis of a quantity in this base unit, with SI prefixes; `more` are Vega-Lite's."""
+    return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'", **more)
 
 
 def log_scale() -> alt.Scale:

@@ -46,8 +46,8 @@ from analysis.study import Variant, parse_case
 
 SPEED_UP: Final = "speed-up"
 PAIRED: Final = (
-    "speed-ups are paired by rounds; where two figures have another quotient, those of the run"
-    " nearest to the speed-up are below it"
+    "a speed-up compares rounds of the same runs; where the two figures have another ratio, a run"
+    " that has it is shown below"
 )
 AGREES: Final = 0.05
 """A speed-up and the quotient of the figures beside it differ by at most this share."""
