@@ -71,7 +71,12 @@ def waits(facts: StudyFacts) -> Chart | None:
     headline = int(parse_case(facts.study.headline)["mib"])
     return dot_chart(
         rows.assign(figure=both["short"].transform(" / ".join)),
-        alt.X("median:Q", title="time", scale=log_scale(), axis=si_axis("s", values=[1e-3, 1e-2, 0.1, 1, 10])),
+        alt.X(
+            "median:Q",
+            title="time",
+            scale=log_scale(),
+            axis=si_axis("s", values=[1e-3, 1e-2, 0.1, 1, 10]),
+        ),
         "variant",
         steps,
         "time to pin and longest CUDA call of another process, by variant.",

@@ -89,8 +89,7 @@ def line_chart(
     labels = labels.mark_text(align="left", dx=8, fontWeight="bold")
     at = {"y": alt.Y("label_at:Q"), "text": alt.Text(f"{line}:N")}
     layers.append(labels.encode(**at, **silent))
-    drawing = alt.layer(*layers).properties(height=HEIGHT_PX)
-    return Chart(drawing, table, description, columns, selects)
+    return Chart(alt.layer(*layers), table, description, columns, selects)
 
 
 def _is_log(channel: Any) -> bool:

@@ -5,15 +5,7 @@ import altair as alt
 from analysis.base.quantities import quantity, signed_percent
 from analysis.results.model.fit import JUDGED_WITHIN, LINK
 from analysis.results.model.terms import TERMS
-from analysis.site.charts.theme import (
-    HEIGHT_PX,
-    Chart,
-    band,
-    colour,
-    log_scale,
-    opacity_if,
-    present,
-)
+from analysis.site.charts.theme import Chart, band, colour, log_scale, opacity_if, present
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -53,5 +45,5 @@ def model_chart(facts: StudyFacts) -> Chart | None:
         opacity=opacity_if("datum.judged === 1", 1, 0.35),
     )
     description = "measured over predicted time, over the predicted rate."
-    drawing = alt.layer(band("y", -within, within), points).properties(height=HEIGHT_PX)
+    drawing = alt.layer(band("y", -within, within), points)
     return Chart(drawing, table, description, COLUMNS)

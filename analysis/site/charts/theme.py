@@ -46,7 +46,7 @@ CONFIGURATION: Final[dict[str, Any]] = {
     # Bold names at the ends of lines are a little wider than Vega measures them.
     "padding": {"left": 5, "top": 5, "right": 14, "bottom": 5},
     "font": FONT,
-    "view": {"stroke": "transparent"},
+    "view": {"stroke": "transparent", "continuousHeight": HEIGHT_PX},
     "axis": {
         **_TITLED,
         **dict.fromkeys(("gridColor", "domainColor", "tickColor"), GRID),

@@ -60,11 +60,6 @@ def write_page_tables(facts: StudyFacts, folder: Path) -> None:
         (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
 
 
-def page_table_names(folder: Path) -> list[str]:
-    """The names of the tables that `write_page_tables` wrote."""
-    return sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
-
-
 def read_page_table(folder: Path, name: str) -> PageTable:
     """A table that `write_page_tables` wrote."""
     made: dict[str, Any] = json.loads((folder / f"{name}{SUFFIX}").read_text())

@@ -35,10 +35,6 @@ class Journey(NamedTuple):
     limit: Limit | None
 
     @property
-    def first(self) -> Variant:
-        return next(iter(self.times))
-
-    @property
     def shares(self) -> Mapping[Variant, float]:
         """The shares of the limit; none without one."""
         return self.limit.shares if self.limit else {}

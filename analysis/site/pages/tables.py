@@ -24,12 +24,7 @@ from analysis.base.quantities import (
 )
 from analysis.base.statistics import SAME_WITHIN
 from analysis.results.tables.rows import RatioRow
-from analysis.site.charts.widgets import (
-    SUFFIX,
-    page_table_names,
-    read_page_table,
-    unmeasured_answers,
-)
+from analysis.site.charts.widgets import SUFFIX, read_page_table, unmeasured_answers
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import SPREAD, basis_phrase, figures_by_run, is_headline, spread
 from analysis.site.facts.captures import STALE
@@ -67,7 +62,8 @@ def table(page: Page, name: str, **options: Any) -> Markup:
         return steps(page, **options)
     study = page.facts.study.name
     folder, file = page.staged.drawn / study, f"{study}/{name}{SUFFIX}"
-    require_known("table", name, ["steps", *page_table_names(folder)])
+    made_names = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+    require_known("table", name, ["steps", *made_names])
     made = read_page_table(folder, name)
     if not made.rows and made.may_be_empty:
         return element("p", made.empty_text, data_table=file)
@@ -332,13 +328,13 @@ def journeys(page: Page, *names: str) -> Markup:
         facts = page.staged.studies[name]
         if (journey := journey_of(facts)) is None:
             continue
-        pair = journey.first, journey.best
+        pair = first_step, best_step = next(iter(journey.times)), journey.best
         times = [journey.times[step] for step in pair]
         first, best = (
             figure(figure_words(facts, facts.study.shown_case(step), time)[0], time)
             for step, time in zip(pair, times, strict=True)
         )
-        gain = facts.ratio(journey.machine, journey.best, journey.first, journey.metric)
+        gain = facts.ratio(journey.machine, best_step, first_step, journey.metric)
         few, share = min(times, key=lambda time: time.runs), journey.shares.get(journey.best)
         address = page.address(f"studies/{name}/") if name in page.staged.pages else ""
         case = facts.study.headline.replace(",", ", ")
