@@ -101,8 +101,8 @@ class Form {
     }
     for (const label of [...this.form.children].slice(1)) label.remove(); // the first one keeps the focus
     this.form.append(...this.inputs.map(({ label, field }) => labelled(label, field)));
-    this.show();
     if (!this.form.isConnected) this.view.replaceChildren(this.form, this.status, this.answer);
+    this.show(); // in the page, which hears of its table
   }
 
   show() {

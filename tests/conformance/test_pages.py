@@ -195,6 +195,9 @@ def test_every_page_names_what_exists() -> None:
 
 ASKED = {question.name: study for study in STUDIES.values() for question in questions_of(study)}
 FORM_PAGE = '<!doctype html>{}<script type="module" src="start.js"></script>'
+START = """import { watchForms } from "./form.js";
+document.addEventListener("hp-loaded", ({ target }) => { window.loaded = target.innerText; });
+watchForms();"""
 EXPECTED = {
     "bytes": "expected bytes such as 4096, 24 KiB or 40 GiB, got “x”.",
     "count": "expected a whole number of at least 1, got “x”.",
@@ -250,7 +253,7 @@ def test_the_form_answers_in_measured_cells_and_refuses_others(tmp_path: Path) -
         write_forms(facts_of(study.name), site)
     parts = [(f"{name}{FORM}", name, f"about {name}", "table") for name in ASKED]
     (site / "index.html").write_text(FORM_PAGE.format(PARTS.form(parts, "./", "Which way?")))
-    (site / "start.js").write_text('import { watchForms } from "./form.js"; watchForms();')
+    (site / "start.js").write_text(START)
     with launched() as browser, served(site, Strict) as address:
         page = browser.new_page()
         faults: list[str] = []
@@ -260,6 +263,7 @@ def test_the_form_answers_in_measured_cells_and_refuses_others(tmp_path: Path) -
             start = dict(zip(data["axes"], data["tables"][-1]["cells"][0][0], strict=True))
             page.goto(f"{address}?{urlencode({'ask': name, **start})}")
             page.wait_for_selector(".hp-form form")
+            assert "Fastest first" in page.evaluate("loaded")  # for tables.js
             for name_of, value in start.items():
                 assert page.input_value(f"input[name={name_of}]") == str(value)
             ask_all(page, data)
