@@ -25,6 +25,7 @@ COLOURS: Final = {
 """Of verdicts; what decides nothing is grey."""
 ALL: Final = "all studies"
 MOST_DIFFERENT: Final = 12
+TICKS: Final = [1 / 8, 1 / 4, 1 / 2, 0.7, 1, 1.4, 2, 4, 8]
 COLUMNS: Final = {
     "variant": "variant",
     "case": "case",
@@ -45,7 +46,7 @@ def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | N
         return None
     titles = {facts.study.name: facts.study.title for facts in studies}
     table = table.assign(
-        row=table["title"],
+        row=table["title"] + " · " + table["study"].map(titles),
         href=samples_addresses(table),
         study=table["study"].map(titles),
         against=table["against"].map(inputs.called),
@@ -56,7 +57,7 @@ def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | N
     )
     first = table.groupby(["machine", "against"]).head(MOST_DIFFERENT)
     table = pd.concat([first.assign(study=ALL), table], ignore_index=True)
-    title, axis = "times as fast as the other", alt.Axis(format="~g")
+    title, axis = "times as fast as the other", alt.Axis(format="~g", values=TICKS)
     x = alt.X("ratio:Q", title=title, scale=log_scale(), axis=axis)
     colour = alt.Color(
         "verdict:N",
