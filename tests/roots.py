@@ -53,7 +53,7 @@ def copy_of_repository(folder: Path) -> Path:
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> None:
     """Write the tables of all studies that the summary stage makes of `results` to `out`."""
     # tests/results/model/test_model.py tests the intervals, which take most of the time of a fit.
-    with patch("analysis.results.model.fit.RESAMPLES", 40):
+    with patch("analysis.results.model.fit.RESAMPLES", 10):
         fits = collect_fits(results, studies)
     of_studies = {name: study_tables(results, name, studies, fits) for name in studies}
     put_together(of_studies, fits, results, out)
