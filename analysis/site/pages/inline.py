@@ -114,13 +114,14 @@ def measured(page: Page, claim: str) -> Markup:
 
     claim: its id
     """
-    test = _known_claim(page.facts, claim).tests[0]
+    known = _known_claim(page.facts, claim)
     rows = {row.machine: row for row in page.facts.verdicts.by_claim.get(claim, [])}
     row = next((rows[one] for one in machines_by_evidence(page.facts) if one in rows), None)
     parts = page.facts.verdicts.parts.get((claim, row.machine), []) if row else []
     figures = next((part for part in parts if part.part == 1), row)
     if row is None or figures is None or math.isnan(figures.measured):
         raise page.missing(f"a figure of claim {claim}")
+    test = known.tests[0]
     interval = written_interval(test, figures)
     interval = interval and f"{INTERVAL}: {interval}"
     runs = spread(figures, interval, test.write)
