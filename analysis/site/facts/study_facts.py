@@ -102,7 +102,8 @@ class StudyFacts:
         study, mover = self.study.limit or ("", "")
         if study not in self.inputs.studies:
             return {}
-        variant, bulk = self.inputs.studies[study].variant(mover), Case({}, 2**30, "default")
+        variant = self.inputs.studies[study].variant(mover)
+        bulk = replace(variant.cases[0], payload_bytes=2**30)
         rates = ((name, 2**30 / one.seconds(variant, bulk)) for name, one in self.chips.items())
         return {name: rate for name, rate in rates if math.isfinite(rate)}
 

@@ -41,8 +41,8 @@ from analysis.study import Variant, parse_case
 
 SPEED_UP: Final = "speed-up"
 PAIRED: Final = (
-    "a speed-up compares rounds of the same runs; where the two figures have another ratio, a run"
-    " that has it is shown below"
+    "a speed-up compares rounds of the same runs; where the two figures have another ratio, the"
+    " run nearest to it is shown below"
 )
 AGREES: Final = 0.05
 """A speed-up and the quotient of the figures beside it differ by at most this share."""
