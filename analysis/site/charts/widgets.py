@@ -68,7 +68,7 @@ def read_page_table(folder: Path, name: str) -> PageTable:
 
 def form_data(facts: StudyFacts, question: Question) -> dict[str, Any]:
     """The table of all answers to a question, which assets/form.js reads with the `fields` of the
-    form; its page's `rules` of thumb and the `quality` of answers by machine, most evidence first."""
+    form; its page's `rules` of thumb and `quality` of answers by machine, most evidence first."""
     inputs, order = facts.inputs, machines_by_evidence(facts)
     found = situations(question, inputs.studies, facts.study, inputs.tables["summary"])
     found.sort(key=lambda here: order.index(here.machine))
